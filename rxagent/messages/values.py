@@ -1,0 +1,197 @@
+"""Transcript entries: frozen values with ``role``, ``id`` and ``timestamp`` (seconds since 1970).
+
+An empty ``id`` means "not given yet": the engine gives id and timestamp when a message enters a
+session; the types themselves never look at a clock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Literal, TypeVar, cast
+
+from pydantic import BeforeValidator, JsonValue
+
+from rxagent.errors import InvalidMessage
+from rxagent.messages.custom import CustomMessage
+from rxagent.messages.parts import (
+    AssistantPart,
+    JsonObject,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    Usage,
+    UserPart,
+    joined_text,
+    user_parts,
+)
+
+
+def _text_as_parts(value: object) -> object:
+    return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    """An instruction inside the history, beside the agent's own system prompt."""
+
+    text: str
+    id: str = field(default="", kw_only=True)
+    timestamp: float = field(default=0.0, kw_only=True)
+    role: Literal["system"] = field(default="system", init=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class UserMessage:
+    """What a person said: text and images. ``UserMessage("hi")`` or ``UserMessage(["look:", ImagePart(…)])``."""
+
+    content: Annotated[tuple[UserPart, ...], BeforeValidator(_text_as_parts)]
+    id: str = ""
+    timestamp: float = 0.0
+    role: Literal["user"] = "user"
+
+    def __init__(self, content: str | UserPart | Sequence[UserPart | str], *, id: str = "", timestamp: float = 0.0) -> None:  # noqa: A002 - the field's name
+        put = object.__setattr__
+        put(self, "content", user_parts(content))
+        put(self, "id", id)
+        put(self, "timestamp", timestamp)
+        put(self, "role", "user")
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return joined_text(self.content)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssistantMessage:
+    """What a model answered: texts, thinking and tool calls in the order they were opened.
+
+    ``stop_reason`` is None while the message is being streamed. ``replay`` is opaque data that
+    the provider wants back with the message.
+    """
+
+    content: tuple[AssistantPart, ...] = ()
+    stop_reason: StopReason | None = field(default=None, kw_only=True)
+    usage: Usage | None = field(default=None, kw_only=True)
+    model: str = field(default="", kw_only=True)
+    error_message: str | None = field(default=None, kw_only=True)
+    replay: JsonObject | None = field(default=None, kw_only=True)
+    id: str = field(default="", kw_only=True)
+    timestamp: float = field(default=0.0, kw_only=True)
+    role: Literal["assistant"] = field(default="assistant", init=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The answer's text, without thinking."""
+        return joined_text(self.content)
+
+    @property
+    def thinking(self) -> str:
+        """The reasoning, joined."""
+        return "".join([part.text for part in self.content if isinstance(part, ThinkingPart)])
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls asked for, in order."""
+        return tuple([part for part in self.content if isinstance(part, ToolCall)])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AssistantMessage):
+            return NotImplemented
+        return self is other or all(getattr(self, name) == getattr(other, name) for name in _ASSISTANT_FIELDS)
+
+    def __hash__(self) -> int:
+        return hash((self.role, self.id, self.timestamp))
+
+
+_ASSISTANT_FIELDS = tuple(f.name for f in fields(AssistantMessage))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class ToolResultMessage:
+    """The answer to one tool call, for the model; ``details`` and ``summary`` are for the application and for people."""
+
+    call_id: str
+    tool_name: str
+    content: Annotated[tuple[UserPart, ...], BeforeValidator(_text_as_parts)]
+    details: JsonValue = None
+    is_error: bool = False
+    summary: str | None = None
+    id: str = ""
+    timestamp: float = 0.0
+    role: Literal["tool"] = "tool"
+
+    def __init__(  # noqa: PLR0913 - one value per field
+        self,
+        call_id: str,
+        tool_name: str,
+        content: str | UserPart | Sequence[UserPart | str] = (),
+        *,
+        details: JsonValue = None,
+        is_error: bool = False,
+        summary: str | None = None,
+        id: str = "",  # noqa: A002 - the field's name
+        timestamp: float = 0.0,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "call_id", call_id)
+        put(self, "tool_name", tool_name)
+        put(self, "content", user_parts(content))
+        put(self, "details", details)
+        put(self, "is_error", is_error)
+        put(self, "summary", summary)
+        put(self, "id", id)
+        put(self, "timestamp", timestamp)
+        put(self, "role", "tool")
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined."""
+        return joined_text(self.content)
+
+
+AnyMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessage | CustomMessage
+M = TypeVar("M", SystemMessage, UserMessage, AssistantMessage, ToolResultMessage, CustomMessage)
+
+
+def identified(message: AnyMessage, *, id: str, timestamp: float) -> AnyMessage:  # noqa: A002 - the field's name
+    """The message with id and timestamp filled in where they were missing."""
+    if message.id and message.timestamp:
+        return message
+    copy: AnyMessage = replace(message, id=message.id or id, timestamp=message.timestamp or timestamp)
+    return copy
+
+
+def as_messages(input: object) -> tuple[AnyMessage, ...]:  # noqa: A002 - the word of the contract
+    """Turns text, a message or a list of them into messages.
+
+    Raises:
+        InvalidMessage: an item is neither; says which.
+    """
+    if isinstance(input, Sequence) and not isinstance(input, str | bytes):
+        items = cast("Sequence[object]", input)
+        return tuple(_as_message(item, f"input[{i}]") for i, item in enumerate(items))
+    return (_as_message(input, "input"),)
+
+
+def _as_message(item: object, where: str) -> AnyMessage:
+    if isinstance(item, str):
+        return UserMessage(item)
+    if isinstance(item, SystemMessage | UserMessage | AssistantMessage | ToolResultMessage | CustomMessage):
+        return item
+    raise InvalidMessage(
+        f"{where} is {item!r:.200}: expected text or a message (UserMessage, AssistantMessage, …; "
+        "your own kinds derive from CustomMessage)"
+    )
+
+
+__all__ = [
+    "AnyMessage",
+    "AssistantMessage",
+    "SystemMessage",
+    "TextPart",
+    "ToolResultMessage",
+    "UserMessage",
+    "as_messages",
+    "identified",
+]
