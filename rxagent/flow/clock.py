@@ -1,0 +1,122 @@
+"""A scheduler on the running loop's own clock, for stock and own time operators alike."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+from reactivex import abc, typing
+from reactivex.disposable import Disposable
+from reactivex.scheduler.periodicscheduler import PeriodicScheduler
+
+from rxagent.errors import NoRunningLoop
+
+S = TypeVar("S")
+
+
+class LoopClock(PeriodicScheduler):
+    """Schedules on an asyncio loop and tells its time: ``now`` is ``loop.time()``.
+
+    The loop is the given one, or the one that runs where the clock is made. Works on a virtual
+    loop and across steps of the wall clock. ``schedule*`` and dispose are safe from any thread.
+    Raises ``NoRunningLoop`` when made without a loop outside of one.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        super().__init__()
+        self._loop = loop or current_loop("LoopClock()")
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop this clock belongs to."""
+        return self._loop
+
+    @property
+    def now(self) -> datetime:
+        """The loop's time as a datetime; its zero is the epoch, not a date."""
+        return self.to_datetime(self._loop.time())
+
+    def schedule(self, action: typing.ScheduledAction[S], state: S | None = None) -> abc.DisposableBase:
+        """Run ``action`` on the loop, as soon as it gets to it."""
+        return self._later(0.0, action, state)
+
+    def schedule_relative(
+        self,
+        duetime: typing.RelativeTime,
+        action: typing.ScheduledAction[S],
+        state: S | None = None,
+    ) -> abc.DisposableBase:
+        """Run ``action`` on the loop in ``duetime`` (seconds or timedelta)."""
+        return self._later(self.to_seconds(duetime), action, state)
+
+    def schedule_absolute(
+        self,
+        duetime: typing.AbsoluteTime,
+        action: typing.ScheduledAction[S],
+        state: S | None = None,
+    ) -> abc.DisposableBase:
+        """Run ``action`` on the loop at ``duetime``, on the scale of ``now``."""
+        return self._later(self.to_seconds(duetime) - self._loop.time(), action, state)
+
+    def _later(self, seconds: float, action: typing.ScheduledAction[S], state: S | None) -> abc.DisposableBase:
+        inner: list[abc.DisposableBase] = []
+        stopped = threading.Event()
+
+        def run() -> None:
+            if not stopped.is_set():
+                inner.append(self.invoke_action(action, state))
+                if stopped.is_set():  # disposed by its own action
+                    inner.pop().dispose()
+
+        timer = call_later(self._loop, seconds, run)
+
+        def dispose() -> None:
+            stopped.set()
+            timer()
+            if inner:
+                inner.pop().dispose()
+
+        return Disposable(dispose)
+
+
+def current_loop(what: str) -> asyncio.AbstractEventLoop:
+    """The running loop; ``NoRunningLoop`` names ``what`` needed it."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise NoRunningLoop(f"{what} needs a running asyncio loop: call it from a coroutine, or pass a loop.") from None
+
+
+def call_later(loop: asyncio.AbstractEventLoop, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
+    """Call back on ``loop`` after ``seconds``, from any thread; returns the way to cancel it."""
+    handles: list[asyncio.Handle] = []
+
+    def start() -> None:
+        handles.append(loop.call_later(seconds, callback) if seconds > 0 else loop.call_soon(callback))
+
+    def cancel() -> None:
+        while handles:
+            handles.pop().cancel()
+
+    if on_loop(loop):
+        start()
+        return cancel
+    starting = loop.call_soon_threadsafe(start)
+
+    def cancel_from_thread() -> None:
+        starting.cancel()
+        if on_loop(loop):
+            cancel()
+        elif not loop.is_closed():
+            loop.call_soon_threadsafe(cancel)
+
+    return cancel_from_thread
+
+
+def on_loop(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the calling code runs on ``loop``."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False

@@ -1,0 +1,77 @@
+"""Faults of observers: what is known about one, and the report nobody can overlook."""
+
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+
+_INSIDE = ("rxagent", "reactivex")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An observer raised, or had no use for an error; it was dropped.
+
+    ``value`` is what was being delivered (the exception for an error, None for a completion),
+    ``subscribed_at`` is "file:line in function" of the code that subscribed the chain.
+    """
+
+    error: BaseException
+    value: object
+    subscribed_at: str
+
+
+OnFault = Callable[[Fault], None]
+
+
+class CallSite:
+    """Where something was called from, cheap to take: formatted only when somebody asks."""
+
+    __slots__ = ("_code", "_line")
+
+    def __init__(self, frame: FrameType | None) -> None:
+        self._code = None if frame is None else frame.f_code
+        self._line = 0 if frame is None else frame.f_lineno
+
+    def __str__(self) -> str:
+        if self._code is None:
+            return "unknown place (subscribed by the library itself)"
+        return f"{self._code.co_filename}:{self._line} in {self._code.co_qualname}"
+
+
+def call_site() -> CallSite:
+    """The innermost caller outside rxagent and reactivex."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not isinstance(name, str) or name.partition(".")[0] not in _INSIDE:
+            break
+        frame = frame.f_back
+    return CallSite(frame)
+
+
+def print_fault(fault: Fault) -> None:
+    """Print traceback, the value and the place of subscription to stderr; the default report."""
+    value = fault.value
+    lines = traceback.format_exception(fault.error)
+    lines.append(f"rxagent: an observer failed on {_describe(value)} and was dropped.\n")
+    lines.append(f"  subscribed at {fault.subscribed_at}\n")
+    print("".join(lines), file=sys.stderr, end="", flush=True)
+
+
+def _describe(value: object) -> str:
+    kind = getattr(value, "type", None)
+    seq = getattr(value, "seq", None)
+    labels = [type(value).__name__]
+    if isinstance(kind, str):
+        labels.append(f"type={kind}")
+    if isinstance(seq, int):
+        labels.append(f"seq={seq}")
+    try:
+        text = repr(value)
+    except Exception as error:  # a broken repr must not hide the fault itself
+        text = f"<repr failed: {error!r}>"
+    if len(text) > 300:
+        text = text[:300] + "…"
+    return f"{' '.join(labels)}: {text}"
