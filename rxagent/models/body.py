@@ -1,0 +1,180 @@
+"""The body of an answer, from raw bytes to events: gzip, JSON and HTML are told by their first bytes. No I/O here.
+
+Headers are not asked: servers get them wrong both ways.
+"""
+
+import zlib
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from rxagent.events.model import ModelError, ModelEvent
+from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvent
+from rxagent.models.wire import Decoder
+
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_ENDED_EARLY = "the answer ended before its end: the server closed the connection early"
+
+
+class BodyReader:
+    """Feeds one body to a decoder. After `done` nothing more needs to be read."""
+
+    def __init__(self, decoder: Decoder, cap: int) -> None:
+        self._decoder = decoder
+        self._cap = cap
+        self._sse = SseDecoder(cap)
+        self._head: bytes | None = b""  # until the form is known
+        self._gunzip: zlib._Decompress | None = None  # pyright: ignore[reportPrivateUsage] the type has no public name
+        self._json: bytearray | None = None
+        self._seen = b""  # the beginning, for messages
+        self._any = False
+
+    @property
+    def done(self) -> bool:
+        """The answer is complete."""
+        return self._decoder.done
+
+    def feed(self, chunk: bytes) -> list[ModelEvent]:
+        """The events that are complete with these bytes."""
+        decoder = self._decoder
+        decoder.out = []
+        if self._head is not None or self._gunzip is not None or self._json is not None:
+            self._careful(chunk)
+        else:
+            self._stream(chunk)
+        return decoder.out
+
+    def end(self) -> list[ModelEvent]:
+        """The body is at its end."""
+        return self.broken(None)
+
+    def broken(self, failure: ModelError | None) -> list[ModelEvent]:
+        """The body ended, with ``failure`` before its end. The last event is the terminal one."""
+        decoder = self._decoder
+        decoder.out = []
+        if decoder.done:
+            return decoder.out
+        if self._head:
+            self._stream(self._head)
+        if self._json is not None:
+            self._whole(bytes(self._json), failure)
+        elif failure is None or failure.kind in ("transport", "protocol"):
+            events: list[SseEvent] = []
+            self._sse.end(events)
+            if failure is None or not events or _complete(events[-1][1]):
+                self._take(events)
+        if not decoder.done:
+            decoder.eof(failure or self._early())
+        return decoder.out
+
+    def plain(self, raw: bytes) -> bytes:
+        """A whole body, decompressed if need be; for errors."""
+        if not raw.startswith(_GZIP):
+            return raw
+        try:
+            return zlib.decompressobj(31).decompress(raw, self._cap)
+        except zlib.error:
+            return b""
+
+    def _early(self) -> ModelError:
+        said = self._seen.decode("utf-8", "replace").strip()
+        if self._any or not said:
+            return ModelError("protocol", _ENDED_EARLY, retryable=True)
+        return ModelError("protocol", f"the server sent no event stream but: {said[:300]}", retryable=True)
+
+    def _careful(self, chunk: bytes) -> None:
+        if self._gunzip is None and self._head is not None:
+            head = self._head + chunk
+            if head[:2] == _GZIP:
+                self._gunzip, self._head, chunk = zlib.decompressobj(31), b"", head
+            elif len(head) < 2 and head in (b"", _GZIP[:1]):
+                self._head = head
+                return
+        if self._gunzip is None:
+            self._sniffed(chunk)
+            return
+        try:
+            while chunk and not self._decoder.done:
+                # in steps: a small body may hold gigabytes
+                plain = self._gunzip.decompress(chunk, 1 << 18)
+                chunk = self._gunzip.unconsumed_tail
+                self._sniffed(plain)
+        except zlib.error as error:
+            self._fail(f"the answer's gzip data is broken: {error}", retryable=True)
+
+    def _sniffed(self, chunk: bytes) -> None:
+        if self._head is not None:
+            head = self._head + chunk
+            start = head.removeprefix(_BOM).lstrip()
+            if not start or head in (_BOM[:1], _BOM[:2]):
+                self._head = head if len(head) < 4096 else b""
+                return
+            self._head, chunk = None, head
+            if start[:1] in (b"{", b"[", b"<"):
+                self._json = bytearray()
+        if self._json is None:
+            self._stream(chunk)
+            return
+        self._json += chunk
+        if len(self._json) > self._cap:
+            self._too_large()
+
+    def _stream(self, chunk: bytes) -> None:
+        if not self._any and len(self._seen) < 400:
+            self._seen += chunk[:400]
+        events: list[SseEvent] = []
+        try:
+            self._sse.feed(chunk, events)
+        except EventTooLarge:
+            self._take(events)
+            self._too_large()
+        except DamagedLine as line:
+            self._take(events)
+            self._fail(f"the stream is damaged: a line that is no event: {line}", retryable=True)
+        else:
+            self._take(events)
+
+    def _take(self, events: list[SseEvent]) -> None:
+        if not events:
+            return
+        self._any = True
+        self._decoder.feed(events)
+
+    def _whole(self, raw: bytes, failure: ModelError | None) -> None:
+        raw = raw.removeprefix(_BOM).strip()
+        if raw[:1] == b"<":
+            if failure is None:
+                self._decoder.fail_with(raw.decode("utf-8", "replace"), 200)
+            return
+        try:
+            value: JsonValue = from_json(raw)
+        except ValueError:
+            self._json_lines(raw)
+            return
+        if isinstance(value, dict):
+            self._decoder.whole(value)
+        elif isinstance(value, list):
+            self._decoder.chunks(value)
+
+    def _json_lines(self, raw: bytes) -> None:
+        lines = [line for line in raw.splitlines() if line.strip()]
+        if len(lines) > 1 and _complete(lines[0]):
+            # a stream of bare JSON lines; the last one may be cut
+            self._any = True
+            self._decoder.feed([("", line) for line in (lines if _complete(lines[-1]) else lines[:-1])])
+
+    def _too_large(self) -> None:
+        self._fail(f"the server sent an event of more than {self._cap >> 20} MiB; it was refused (HttpOptions.max_event)", retryable=False)
+
+    def _fail(self, message: str, *, retryable: bool) -> None:
+        if not self._decoder.done:
+            self._decoder.fail(ModelError("protocol", message, retryable=retryable))
+
+
+def _complete(data: bytes) -> bool:
+    try:
+        from_json(data)
+    except ValueError:
+        return data.strip() == b"[DONE]"
+    return True
