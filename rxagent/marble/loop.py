@@ -9,7 +9,7 @@ import asyncio
 import enum
 import itertools
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from contextvars import Context
 from heapq import heapify, heappush
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
@@ -20,6 +20,7 @@ from rxagent.marble.faults import (
     SocketsNotSimulated,
     VirtualTimeUp,
 )
+from rxagent.marble.waiting import task_order, where_it_waits
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -194,7 +195,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def pending_tasks(self) -> list[asyncio.Task[Any]]:
         """The tasks that have not ended, in the order in which they were made."""
-        return sorted(asyncio.all_tasks(self), key=_task_order)
+        return sorted(asyncio.all_tasks(self), key=task_order)
 
     def foreign_threads(self) -> list[threading.Thread]:
         """The living threads that were started after this loop was made."""
@@ -202,7 +203,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def waiting(self) -> tuple[str, ...]:
         """One line for each pending task: its name and the place where it waits."""
-        return tuple(_where(task) for task in self.pending_tasks())
+        return tuple(where_it_waits(task) for task in self.pending_tasks())
 
     def close(self) -> None:
         """Cancel what is pending, give it the chance to clean up at the present instant, and close."""
@@ -245,7 +246,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise
         except StopIteration as error:
             future.set_exception(RuntimeError(f"the thread's function raised {error!r}"))
-        except BaseException as error:  # noqa: BLE001 - a thread's future carries whatever was raised
+        except BaseException as error:
             future.set_exception(error)
         finally:
             asyncio._set_running_loop(self)
@@ -297,30 +298,3 @@ def run_virtual(main: Coroutine[Any, Any, T], *, limit: float = 24 * HOUR) -> T:
         return loop.run_until_complete(main)
     finally:
         loop.close()
-
-
-def _task_order(task: asyncio.Task[Any]) -> tuple[int, str]:
-    name = task.get_name()
-    digits = name.rpartition("-")[2]
-    return (int(digits) if digits.isdigit() else 0, name)
-
-
-def _innermost(awaitable: object) -> tuple[str, int, str] | None:
-    place: tuple[str, int, str] | None = None
-    while awaitable is not None:
-        frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "gi_frame", None) or getattr(
-            awaitable, "ag_frame", None
-        )
-        if frame is not None:
-            place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
-        inner = getattr(awaitable, "cr_await", None) or getattr(awaitable, "gi_yieldfrom", None)
-        awaitable = inner or getattr(awaitable, "ag_await", None)
-    return place
-
-
-def _where(task: asyncio.Task[Any]) -> str:
-    coroutine: Generator[Any, Any, Any] | Coroutine[Any, Any, Any] | None = task.get_coro()
-    place = _innermost(coroutine)
-    if place is None:
-        return f"{task.get_name()} ({coroutine!r})"
-    return f"{task.get_name()} waits in {place[2]} ({place[0]}:{place[1]})"

@@ -1,0 +1,54 @@
+"""Values in the words of a legend."""
+
+from dataclasses import is_dataclass
+from typing import cast
+
+from rxagent import events
+from rxagent.marble.matching import look_up, text_of
+from rxagent.marble.vocabulary import CLASSES, ROLES, SHORT, principal
+from rxagent.messages import ToolResult
+
+
+def describe(value: object) -> str:
+    """``value`` in the words of a legend, as far as they reach; else its repr."""
+    if isinstance(value, events.MessageUpdate):
+        return describe(value.delta)
+    kind = getattr(value, "type", None)
+    if not isinstance(kind, str) or kind not in CLASSES or not is_dataclass(value):
+        return _describe_message(value)
+    word = next((short for short, full in SHORT.items() if full == kind and short != "update"), kind)
+    shown = {
+        "tool_start": ("tool_name",),
+        "tool_end": ("tool_name", "result"),
+        "tool_update": ("tool_name", "partial"),
+        "message_start": ("message.role", "message"),
+        "message_end": ("message.role", "message"),
+        "turn_end": (),
+        "agent_start": (),
+        "session_start": (),
+        "config_changed": (),
+        "queue_changed": (),
+        "interrupted": (),
+        "response_end": ("stop_reason",),
+        "response_start": (),
+        "agent_end": ("outcome",),
+        "model_retry": ("delay", "error"),
+    }.get(kind, principal(kind, 1))
+    return " ".join([word, *(_show(look_up(value, name)) for name in shown)])
+
+
+def _describe_message(value: object) -> str:
+    role = getattr(value, "role", None)
+    if isinstance(role, str) and role in ROLES:
+        return f"{role} {text_of(value)!r}"
+    if isinstance(value, ToolResult):
+        return f"result {text_of(value)!r}"
+    return repr(value)
+
+
+def _show(value: object) -> str:
+    if isinstance(value, str) and value.isidentifier():
+        return value
+    if isinstance(value, bool | int | float | type(None) | dict):
+        return repr(cast("object", value)).replace(" ", "") if isinstance(value, dict) else repr(value)
+    return repr(text_of(value))

@@ -1,0 +1,231 @@
+"""What was wanted against what came: the first difference, drawn under a ruler."""
+
+from dataclasses import dataclass, field
+
+from rxagent.marble.faults import show_duration
+from rxagent.marble.meaning import Control, Happening, Legend, describe_happening
+from rxagent.marble.notation import COMPLETE, CONTROL, QUIET, is_symbol
+from rxagent.marble.streams import Timed
+
+_FOLD = 16  # quiet frames in a row that are drawn as one gap
+_RULER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first instant at which the two lines differ, in nanoseconds, and what differs in a sentence."""
+
+    at: int
+    sentence: str
+
+
+@dataclass(slots=True)
+class Comparison:
+    """One expected line beside what came; ``difference`` is None when they agree."""
+
+    name: str
+    want: list[tuple[int, tuple[str, ...]]]
+    got: list[tuple[int, tuple[Happening, ...]]]
+    legend: Legend
+    frame: int
+    difference: Difference | None = None
+    extra: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def by_instant(events: list[Timed]) -> list[tuple[int, tuple[Happening, ...]]]:
+    """The happenings of each instant together, in order."""
+    instants: dict[int, list[Happening]] = {}
+    for at, happening in events:
+        instants.setdefault(at, []).append(happening)
+    return [(at, tuple(happenings)) for at, happenings in sorted(instants.items())]
+
+
+def compare(name: str, want: list[tuple[int, str]], got: list[Timed], legend: Legend) -> Comparison:
+    """Compare an expected line, as symbols at their instants, with what came."""
+    wanted = [(at, legend.block.expand(symbol)) for at, symbol in want]
+    comparison = Comparison(name, wanted, by_instant(got), legend, legend.block.scale)
+    comparison.difference = _first_difference(comparison)
+    return comparison
+
+
+def _first_difference(c: Comparison) -> Difference | None:
+    wanted, came = dict(c.want), dict(c.got)
+    for at in sorted({*wanted, *came}):
+        symbols, happenings = wanted.get(at, ()), came.get(at, ())
+        if len(symbols) == len(happenings) and all(map(c.legend.accepts, symbols, happenings)):
+            continue
+        return Difference(at, _sentence(c, at, symbols, happenings))
+    return None
+
+
+def _sentence(c: Comparison, at: int, symbols: tuple[str, ...], happenings: tuple[Happening, ...]) -> str:
+    when = show_duration(at)
+    if not happenings:
+        return f"at {when}: wanted {_wanted(c, symbols)}, but nothing came{_elsewhere(c, at, symbols)}"
+    if not symbols:
+        return f"at {when}: nothing was wanted, but there came {_came(happenings)}{_wanted_elsewhere(c, at, happenings)}"
+    if len(symbols) == len(happenings) > 1 and _same_set(c, symbols, happenings):
+        return f"at {when}: the right events in another order: wanted {_wanted(c, symbols)}, got {_came(happenings)}"
+    return f"at {when}: wanted {_wanted(c, symbols)}, got {_came(happenings)}"
+
+
+def _same_set(c: Comparison, symbols: tuple[str, ...], happenings: tuple[Happening, ...]) -> bool:
+    rest = list(symbols)
+    for happening in happenings:
+        fitting = next((s for s in rest if c.legend.accepts(s, happening)), None)
+        if fitting is None:
+            return False
+        rest.remove(fitting)
+    return True
+
+
+def _wanted(c: Comparison, symbols: tuple[str, ...]) -> str:
+    return ", ".join(_name(c, symbol) for symbol in symbols)
+
+
+def _name(c: Comparison, symbol: str) -> str:
+    meaning = c.legend.describe(symbol)
+    return f"{symbol} ({meaning})" if meaning != symbol else describe_happening(Control(symbol))
+
+
+def _came(happenings: tuple[Happening, ...]) -> str:
+    return ", ".join(describe_happening(h) for h in happenings)
+
+
+def _elsewhere(c: Comparison, at: int, symbols: tuple[str, ...]) -> str:
+    """Where what was wanted came instead, if it came."""
+    wanted_at = {when for when, _ in c.want}
+    for when, happenings in c.got:
+        if when not in wanted_at and len(symbols) == len(happenings) and all(map(c.legend.accepts, symbols, happenings)):
+            return f" (it came at {show_duration(when)}, {_distance(when - at, c.frame)})"
+    return ""
+
+
+def _wanted_elsewhere(c: Comparison, at: int, happenings: tuple[Happening, ...]) -> str:
+    came_at = {when for when, _ in c.got}
+    for when, symbols in c.want:
+        if when not in came_at and len(symbols) == len(happenings) and all(map(c.legend.accepts, symbols, happenings)):
+            return f" (it was wanted at {show_duration(when)}, so it came {_distance(at - when, c.frame)})"
+    return ""
+
+
+def _distance(late: int, frame: int) -> str:
+    frames, rest = divmod(abs(late), frame)
+    amount = show_duration(abs(late)) if rest else f"{frames} frame{'s' if frames > 1 else ''}"
+    return f"{amount} {'late' if late > 0 else 'early'}"
+
+
+# -- drawing -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Axis:
+    """The columns of a drawing: an instant each, or a fold of quiet frames."""
+
+    columns: list[tuple[int | None, int]]  # the instant and the width; None for a fold
+    folds: dict[int, str]
+
+    def at(self, instant: int) -> int:
+        """The first column of ``instant``."""
+        place = 0
+        for when, width in self.columns:
+            if when is not None and when >= instant:
+                return place
+            place += width
+        return place
+
+
+def _axis(instants: list[int], frame: int) -> _Axis:
+    columns: list[tuple[int | None, int]] = []
+    folds: dict[int, str] = {}
+    at = min(0, *instants) if instants else 0
+    at -= at % frame
+    for instant in sorted(set(instants)):
+        quiet = (instant - at) // frame
+        if quiet > _FOLD:
+            text = f" {show_duration(quiet * frame)} "
+            folds[len(columns)] = text
+            columns.append((None, len(text)))
+            at += quiet * frame
+        while at < instant:
+            columns.append((at, 1))
+            at += frame
+        columns.append((instant, 1))
+        at = max(at, instant - instant % frame + frame)
+    return _Axis(columns, folds)
+
+
+def _draw(axis: _Axis, symbols: dict[int, str]) -> str:
+    parts: list[str] = []
+    for n, (instant, _) in enumerate(axis.columns):
+        parts.append(axis.folds[n] if instant is None else symbols.get(instant, QUIET))
+    return "".join(parts)
+
+
+def _ruler(axis: _Axis, frame: int) -> tuple[str, str]:
+    labels: list[str] = []
+    ticks: list[str] = []
+    place = 0
+    for instant, width in axis.columns:
+        if instant is not None and instant % (frame * _RULER) == 0 and len("".join(labels)) <= place:
+            labels.append(" " * (place - len("".join(labels))) + show_duration(instant) + " ")
+            ticks.append(" " * (place - len("".join(ticks))) + "|")
+        place += width
+    drawn = "".join(ticks)
+    return "".join(labels).rstrip(), "".join("|" if i < len(drawn) and drawn[i] == "|" else "." for i in range(place))
+
+
+def report(c: Comparison) -> list[str]:
+    """The drawing of a difference: ruler, want, got, carets, sentence, and what new symbols stand for."""
+    assert c.difference is not None
+    axis = _axis([at for at, _ in c.want] + [at for at, _ in c.got], c.frame)
+    labels, ticks = _ruler(axis, c.frame)
+    want = {at: _one_symbol(c, symbols) for at, symbols in c.want}
+    got = {at: _one_symbol(c, _symbols(c, at, happenings)) for at, happenings in c.got}
+    caret = " " * axis.at(c.difference.at) + "^"
+    width = max(len(c.name), 4) + 2
+    lines = [
+        " " * (width + 6) + labels,
+        " " * (width + 6) + ticks,
+        f"{c.name:<{width}}want  {_draw(axis, want)}",
+        f"{'':<{width}}got   {_draw(axis, got)}",
+        " " * (width + 6) + caret,
+        f"{c.name} {c.difference.sentence}",
+    ]
+    return lines + [f"  {symbol} = {meaning}" for symbol, meaning in c.extra.items()]
+
+
+def _symbols(c: Comparison, at: int, happenings: tuple[Happening, ...]) -> tuple[str, ...]:
+    """The symbols of what came: those that were wanted here where they fit, new ones where none does."""
+    wanted = dict(c.want).get(at, ())
+    if len(wanted) == len(happenings) and all(map(c.legend.accepts, wanted, happenings)):
+        return wanted
+    found: list[str] = []
+    for happening in happenings:
+        symbol = next((s for s in wanted if c.legend.accepts(s, happening)), None) or c.legend.symbol_for(happening)
+        found.append(symbol or _new_symbol(c, describe_happening(happening)))
+    return tuple(found)
+
+
+def _one_symbol(c: Comparison, symbols: tuple[str, ...]) -> str:
+    if len(symbols) == 1:
+        return symbols[0]
+    return c.legend.group_for(symbols) or _new_symbol(c, " ".join(symbols))
+
+
+def _new_symbol(c: Comparison, meaning: str) -> str:
+    known = next((s for s, m in c.extra.items() if m == meaning), None)
+    if known is None:
+        known = fresh_symbol(meaning, {*c.legend.block.legend, *c.extra})
+        c.extra[known] = meaning
+    return known
+
+
+def fresh_symbol(meaning: str, taken: set[str]) -> str:
+    """A symbol not yet taken, after the first letter of what it means where that is free."""
+    quoted = meaning.partition("'")[2] or meaning.partition('"')[2] or meaning
+    words = [*quoted, *"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *map(chr, range(0x3B1, 0x3CA))]
+    return next(w for w in words if is_symbol(w) and (w.isalnum()) and w not in taken and w not in CONTROL)
+
+
+__all__ = ["COMPLETE", "Comparison", "Difference", "by_instant", "compare", "fresh_symbol", "report"]

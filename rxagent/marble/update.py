@@ -1,0 +1,196 @@
+"""Rewriting the expected lines of a block with what really came (``--marble-update``).
+
+Only what differs is rewritten. Values that the legend has no symbol for get one, after their first letter.
+"""
+
+from dataclasses import dataclass, field
+
+from rxagent.marble.block import OUT, Block
+from rxagent.marble.describing import describe
+from rxagent.marble.diff import by_instant, fresh_symbol
+from rxagent.marble.faults import MarbleError, MarbleSyntaxError, Place, show_duration
+from rxagent.marble.legend import Literal, Pattern
+from rxagent.marble.markdown import Fenced
+from rxagent.marble.matching import fits, look_up, text_of
+from rxagent.marble.meaning import Control, Failure, Happening, Legend, Value
+from rxagent.marble.notation import CONTROL, FAIL, write_line
+from rxagent.marble.reading import read_block
+from rxagent.marble.streams import Timed
+from rxagent.marble.verdict import NOTHING, Verdict, came, final_state
+from rxagent.marble.vocabulary import WORDS
+
+
+class CannotUpdate(MarbleError):
+    """What came can't be written as a line of marbles; says why."""
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Gives every happening a symbol and remembers the new ones."""
+
+    legend: Legend
+    new: dict[str, str] = field(default_factory=dict[str, str])
+    values: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
+
+    def line(self, name: str, events: list[Timed], old: list[tuple[int, str]]) -> str:
+        """The line that says ``events``; symbols of the ``old`` line are kept where they fit."""
+        wanted = {at: self.legend.block.expand(symbol) for at, symbol in old}
+        hints = [s for symbols in wanted.values() for s in symbols]
+        symbols = [
+            (at, self._one(tuple(self._symbol(h, [*wanted.get(at, ()), *hints]) for h in happenings)))
+            for at, happenings in by_instant(events)
+        ]
+        try:
+            return write_line(symbols, self.legend.block.scale)
+        except ValueError:
+            raise CannotUpdate(
+                f"{self.legend.block.place}: {name} has two instants within one column of "
+                f"{show_duration(self.legend.block.scale)}; choose a smaller scale"
+            ) from None
+
+    def _symbol(self, happening: Happening, hints: list[str]) -> str:
+        if isinstance(happening, Control):
+            return happening.symbol
+        if isinstance(happening, Failure):
+            if FAIL in self.legend.block.legend and not self.legend.accepts(FAIL, happening):
+                self.new[FAIL] = f"~ /{_escaped(f'{type(happening.error).__name__}: {happening.error}')}/"
+            return FAIL
+        hint = next((s for s in hints if self.legend.accepts(s, happening)), None)
+        known = hint or self.legend.symbol_for(happening)
+        known = known or next((s for s, v in self.values if type(v) is type(happening.value) and v == happening.value), None)
+        return known or self._define(happening)
+
+    def _define(self, happening: Value) -> str:
+        meaning = _written(happening.value, self.legend)
+        symbol = fresh_symbol(meaning, self._taken())
+        self.new[symbol] = meaning
+        self.values.append((symbol, happening.value))
+        return symbol
+
+    def _one(self, symbols: tuple[str, ...]) -> str:
+        if len(symbols) == 1:
+            return symbols[0]
+        known = self.legend.group_for(symbols)
+        meaning = " ".join(symbols)
+        known = known or next((s for s, m in self.new.items() if m == meaning), None)
+        if known is None:
+            known = fresh_symbol("G", self._taken())
+            self.new[known] = meaning
+        return known
+
+    def _taken(self) -> set[str]:
+        return {*self.legend.block.legend, *self.new, *CONTROL}
+
+
+def _written(value: object, legend: Legend) -> str:
+    """``value`` as a legend can say it so that it is recognised again."""
+    for candidate in (describe(value), f"~ /^{_escaped(text_of(value))}$/", "*"):
+        if "\n" in candidate:
+            continue
+        try:
+            trial = read_block(f"> x\nout x\nwhere x = {candidate}", Place("", 1), "", WORDS)
+            if Legend(trial, legend.names).accepts("x", Value(value)):
+                return candidate
+        except MarbleSyntaxError:
+            continue
+    return "*"
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{c}" if c in r"\/.^$*+?{}[]|()" else c for c in text).replace("\n", r"\n")
+
+
+def updated_block(verdict: Verdict) -> str:
+    """The text of the block with expected lines that hold."""
+    block, played = verdict.block, verdict.played
+    if played.raised is not None or played.legend is None or played.cut:
+        raise CannotUpdate(f"{block.place}: not updated: {verdict.problems[0]}")
+    writer = _Writer(played.legend)
+    rows: dict[int, str] = {}
+    for expected in block.expected:
+        old = [(mark.at, mark.symbol) for mark in expected.line.marks]
+        comparison = next(c for c in verdict.comparisons if c.name == expected.name)
+        if comparison.difference is not None:
+            text = writer.line(expected.name, came(expected, block, played), old)
+            rows[expected.place.line] = _head(block, expected.place.line, expected.line.place.column) + text
+    lines = block.text.splitlines()
+    _update_states(verdict, rows, lines)
+    added: list[str] = []
+    if not (block.expected or block.states or block.left):
+        added = [f"{name:<8} {writer.line(name, events, [])}" for name, events in played.outputs.items()] or [f"{OUT:<8} "]
+    _update_left(verdict, rows, added)
+    lines = [rows.get(block.place.line + n, line) for n, line in enumerate(lines)]
+    return "\n".join(_with_legend(_insert(lines, added), writer.new))
+
+
+def _head(block: Block, line: int, column: int) -> str:
+    """What stands before the marbles of ``line``: the name and the blanks behind it."""
+    return block.text.splitlines()[line - block.place.line][: column - block.place.column]
+
+
+def _update_states(verdict: Verdict, rows: dict[int, str], lines: list[str]) -> None:
+    legend = verdict.played.legend
+    assert legend is not None
+    for row in verdict.block.states:
+        state = final_state(verdict.played)
+        parts: list[str] = []
+        for path, slot in row.fields:
+            value = look_up(state, path)
+            if not fits(slot, value, legend.evaluate):
+                parts.append(f"{path}={value!r}")
+            elif isinstance(slot, Literal):
+                parts.append(f"{path}={slot.source}")
+            else:
+                parts.append(f"{path} ~ /{slot.regex.pattern}/" if isinstance(slot, Pattern) else f"{path}=*")
+        text = lines[row.place.line - verdict.block.place.line]
+        rest = text[len("state") :]
+        rows[row.place.line] = "state" + rest[: len(rest) - len(rest.lstrip())] + "  ".join(parts)
+
+
+def _update_left(verdict: Verdict, rows: dict[int, str], added: list[str]) -> None:
+    left = ", ".join(verdict.played.left) or NOTHING
+    wanted = verdict.block.left
+    if wanted is not None and wanted[0] not in ("anything", left):
+        rows[wanted[1].line] = f"left     {left}"
+    elif wanted is None and left != NOTHING:
+        added.append(f"left     {left}")
+
+
+def _insert(lines: list[str], added: list[str]) -> list[str]:
+    """Put ``added`` before the legend, or at the end."""
+    at = next((n for n, line in enumerate(lines) if line.split(maxsplit=1)[:1] == ["where"]), len(lines))
+    return [*lines[:at], *added, *lines[at:]]
+
+
+def _with_legend(lines: list[str], new: dict[str, str]) -> list[str]:
+    if not new:
+        return lines
+    entries = [f"{symbol} = {meaning}" for symbol, meaning in new.items()]
+    if FAIL in new:
+        lines = [_without_failure(line) for line in lines]
+    starts = [n for n, line in enumerate(lines) if line.split(maxsplit=1)[:1] == ["where"]]
+    if not starts:
+        return [*lines, "where    " + entries[0], *(f"         {entry}" for entry in entries[1:])]
+    at = starts[-1] + 1
+    while at < len(lines) and lines[at][:1].isspace():
+        at += 1
+    return [*lines[:at], *(f"         {entry}" for entry in entries), *lines[at:]]
+
+
+def _without_failure(line: str) -> str:
+    """Take an entry ``# = …`` that stands last on its line out of the legend."""
+    head, mark, _ = line.partition("# = ")
+    return head.rstrip() if mark and (not head.strip() or head.endswith("  ") or head.split() == ["where"]) else line
+
+
+def updated_text(text: str, changes: list[tuple[Fenced, str]]) -> str:
+    """The text of a Markdown file with new texts for the given blocks; all else stays as it is."""
+    lines = text.splitlines(keepends=True)
+    end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    for fenced, block in sorted(changes, key=lambda change: -change[0].place.line):
+        start = fenced.place.line - 1
+        count = len(fenced.text.splitlines()) if fenced.text else 0
+        indent = " " * (fenced.place.column - 1)
+        new = [f"{indent}{line}{end}" for line in block.splitlines()]
+        lines[start : start + count] = new
+    return "".join(lines)

@@ -1,0 +1,1 @@
+"""Testing aids: the pytest plugin for marble files, and what their expressions can use."""

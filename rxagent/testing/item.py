@@ -1,0 +1,98 @@
+"""One marble block as a pytest item."""
+
+import types
+import warnings
+from pathlib import Path
+
+import pytest
+
+from rxagent.marble.faults import MarbleSyntaxError
+from rxagent.marble.markdown import Fenced
+from rxagent.marble.play import foreign_traceback, play
+from rxagent.marble.reading import read_block
+from rxagent.marble.update import CannotUpdate, updated_block, updated_text
+from rxagent.marble.verdict import Verdict, judge
+from rxagent.marble.vocabulary import WORDS
+from rxagent.testing.world import world
+
+Pending = dict[Path, list[tuple[Fenced, str]]]
+UPDATES = pytest.StashKey[Pending]()
+
+
+class UnusedLegendWarning(UserWarning):
+    """A legend gives a meaning to a symbol that no line uses."""
+
+
+class BlockFailed(AssertionError):
+    """The block does not hold; the text is the whole report."""
+
+
+class MarbleItem(pytest.Item):
+    """A block: reads, plays and judges it."""
+
+    fenced: Fenced
+    setups: list[Fenced]
+
+    def runtest(self) -> None:
+        """Play the block; raise ``BlockFailed`` or ``MarbleSyntaxError`` if it does not hold."""
+        block = read_block(self.fenced.text, self.fenced.place, self.fenced.title, WORDS)
+        for entry in block.unused():
+            warnings.warn(UnusedLegendWarning(f"{entry.place}: nothing uses {entry.symbol}"), stacklevel=1)
+        names = world()
+        for setup in self.setups:
+            run_setup(setup, names)
+        verdict = judge(block, play(block, names))
+        if verdict.holds:
+            return
+        why_not = self._update(verdict) if self.config.getoption("--marble-update") else None
+        if why_not is not None or not self.config.getoption("--marble-update"):
+            raise BlockFailed("\n\n".join([verdict.headline, *([why_not] if why_not else []), block.text, *verdict.problems]))
+
+    def _update(self, verdict: Verdict) -> str | None:
+        """Note the block's new text for the end of the session, or say why there can be none."""
+        if hasattr(self.config, "workerinput"):
+            return "not updated: --marble-update rewrites files, which parallel workers can't; run it without -n"
+        try:
+            text = updated_block(verdict)
+        except CannotUpdate as error:
+            return str(error)
+        self.config.stash.setdefault(UPDATES, Pending()).setdefault(self.path, []).append((self.fenced, text))
+        return None
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+        """The report alone, without a traceback of this plugin; pytest's ``style`` of tracebacks changes nothing."""
+        error = excinfo.value
+        if isinstance(error, BlockFailed | MarbleSyntaxError):
+            return str(error)
+        return f"{self.fenced.place}: the block could not be played\n{foreign_traceback(error)}"
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Where the block stands."""
+        return self.path, self.fenced.place.line - 1, self.name
+
+
+def run_setup(setup: Fenced, names: dict[str, object]) -> None:
+    """Run a ``python setup`` block; what it defines can be used by the blocks below it."""
+    padded = "\n" * (setup.place.line - 1) + setup.text
+    module = types.ModuleType("marble_setup")  # classes and dataclasses look their module up
+    names.setdefault("__name__", module.__name__)
+    exec(compile(padded, setup.place.file, "exec"), names)  # noqa: S102 - the file is the test's own code
+
+
+def shown_path(path: Path, config: pytest.Config) -> str:
+    """``path`` relative to pytest's root where it lies below it."""
+    try:
+        return path.relative_to(config.rootpath).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def write_updates(config: pytest.Config) -> list[str]:
+    """Rewrite the files whose blocks have new texts; gives a line on each block that was rewritten."""
+    pending = config.stash.get(UPDATES, Pending())
+    for path, changes in pending.items():
+        with path.open(encoding="utf-8", newline="") as file:
+            text = file.read()
+        with path.open("w", encoding="utf-8", newline="") as file:
+            file.write(updated_text(text, changes))
+    return [f"{fenced.place.file}:{fenced.place.line}: {fenced.title}" for _, all_ in pending.items() for fenced, _ in all_]
