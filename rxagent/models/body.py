@@ -35,6 +35,11 @@ class BodyReader:
         """The answer is complete."""
         return self._decoder.done
 
+    @property
+    def complete(self) -> bool:
+        """The answer is whole; what may follow is worth a moment only."""
+        return self._decoder.done or self._decoder.complete
+
     def feed(self, chunk: bytes) -> list[ModelEvent]:
         """The events that are complete with these bytes."""
         decoder = self._decoder

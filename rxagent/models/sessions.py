@@ -2,35 +2,12 @@
 
 import asyncio
 import contextlib
-import weakref
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import aiohttp
 
 _READ_BUFFER = 32 * 1024  # reading pauses at twice that
-
-
-class _Held:
-    """A session and the async generator that closes it when the loop shuts its generators down, as `asyncio.run` does."""
-
-    __slots__ = ("__weakref__", "_keeper", "session")
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self.session = session
-        self._keeper = _keep(session)
-        # its first step does not wait for anything, so it can be taken without a task
-        with contextlib.suppress(StopIteration):
-            self._keeper.__anext__().send(None)  # pyright: ignore[reportAttributeAccessIssue] an async generator's awaitable has send
-
-    async def aclose(self) -> None:
-        await self._keeper.aclose()
-
-
-async def _keep(session: aiohttp.ClientSession) -> AsyncGenerator[None]:
-    try:
-        yield
-    finally:
-        await session.close()
 
 
 class Sessions:
@@ -38,24 +15,30 @@ class Sessions:
 
     def __init__(self, *, connect_timeout: float) -> None:
         self._timeout = connect_timeout
-        self._by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = weakref.WeakKeyDictionary()
+        self._by_loop: dict[asyncio.AbstractEventLoop, tuple[aiohttp.ClientSession, AsyncGenerator[None]]] = {}
 
     def get(self) -> aiohttp.ClientSession:
         """The running loop's session."""
         loop = asyncio.get_running_loop()
         held = self._by_loop.get(loop)
-        if held is None or held.session.closed:
-            session = self._make()
-            held = self._by_loop[loop] = _Held(session)
-            # a loop that is closed without shutting its generators down: the sockets go with it
-            weakref.finalize(held, _drop, session)
-        return held.session
+        if held is not None and not held[0].closed:
+            return held[0]
+        for other in [other for other in self._by_loop if other.is_closed()]:
+            del self._by_loop[other]
+        session = self._make()
+        keeper = _keep(session, loop, self._by_loop)
+        # Started, the generator is known to the loop, which closes it when it shuts its generators down
+        # (asyncio.run does) or when nobody holds it any more. Its first step waits for nothing: no task.
+        with contextlib.suppress(StopIteration):
+            keeper.__anext__().send(None)  # pyright: ignore[reportAttributeAccessIssue] the awaitable has it
+        self._by_loop[loop] = session, keeper
+        return session
 
     async def aclose(self) -> None:
         """Closes the running loop's session."""
-        held = self._by_loop.pop(asyncio.get_running_loop(), None)
+        held = self._by_loop.get(asyncio.get_running_loop())
         if held is not None:
-            await held.aclose()
+            await held[1].aclose()
 
     def _make(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -68,10 +51,9 @@ class Sessions:
         )
 
 
-def _drop(session: aiohttp.ClientSession) -> None:
-    connector = session.connector
-    if connector is None or session.closed:
-        return
-    session.detach()
-    with contextlib.suppress(RuntimeError):
-        connector.close()
+async def _keep(session: aiohttp.ClientSession, loop: object, by_loop: dict[Any, Any]) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        by_loop.pop(loop, None)
+        await session.close()

@@ -4,6 +4,7 @@ One attempt per request; retries and time limits of the stream are the engine's.
 closes the connection at once.
 """
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from rxagent.models.sessions import Sessions
 from rxagent.models.wire import HttpCall, Target, Wire
 
 KeySource = str | Callable[[], str | Awaitable[str]]
+_REST = 0.75  # seconds; usage follows the finish reason at once, if it comes
 _ERROR_BODY = 1 << 20  # bytes of an error's body that are read
 
 
@@ -109,7 +111,8 @@ class HttpModel:
                     async for chunk in response.content.iter_any():
                         for event in reader.feed(chunk):
                             yield event
-                        if reader.done:
+                        if reader.complete:
+                            events = await _rest(response, reader)
                             break
                     else:
                         events = reader.end()
@@ -188,6 +191,19 @@ async def _head(response: aiohttp.ClientResponse, limit: int) -> bytes:
         # the status has said it all; what there is of the body is a help
         pass
     return b"".join(parts)
+
+
+async def _rest(response: aiohttp.ClientResponse, reader: BodyReader) -> list[ModelEvent]:
+    """What follows a whole answer. Servers that say no more and keep the connection open don't delay its end for long."""
+    events: list[ModelEvent] = []
+    try:
+        async with asyncio.timeout(_REST):
+            while not reader.done and (chunk := await response.content.readany()):
+                events += reader.feed(chunk)
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        # usage may be missing then, the answer isn't
+        pass
+    return events + reader.end()
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -36,6 +36,8 @@ class Switches:
         structured_output: how a schema for the answer is asked for.
         thinking: the wire's own word for how thinking is asked for, where models differ (``adaptive``, ``budget``).
         cache: prompt caching has to be asked for with marks.
+        call_id_longest: characters that a tool call's id may have.
+        call_id_exact: it must have just that many, letters and digits only.
 
     """
 
@@ -52,6 +54,8 @@ class Switches:
     structured_output: Literal["none", "json_object", "json_schema"] = "json_schema"
     thinking: str | None = None
     cache: bool = True
+    call_id_longest: int = 40
+    call_id_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +123,11 @@ class Decoder:
         self.has_calls = False  # set by the wire; decides the stop reason
         self.damaged = False
         self._surrogates = Surrogates()
+
+    @property
+    def complete(self) -> bool:
+        """The answer is whole, though more may follow (usage); the transport then waits only a moment for it."""
+        return False
 
     def feed(self, events: list[SseEvent]) -> None:
         """Reads events of the stream in order; stops at the terminal one."""
