@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
@@ -10,7 +9,7 @@ from reactivex import abc, typing
 from reactivex.disposable import Disposable
 from reactivex.scheduler.periodicscheduler import PeriodicScheduler
 
-from rxagent.errors import NoRunningLoop
+from rxagent.flow.loops import call_later, current_loop
 
 S = TypeVar("S")
 
@@ -69,7 +68,7 @@ class LoopClock(PeriodicScheduler):
                 if stopped.is_set():  # disposed by its own action
                     inner.pop().dispose()
 
-        timer = call_later(self._loop, seconds, run)
+        timer = call_later(self._loop, max(seconds, 0.0), run)
 
         def dispose() -> None:
             stopped.set()
@@ -78,45 +77,3 @@ class LoopClock(PeriodicScheduler):
                 inner.pop().dispose()
 
         return Disposable(dispose)
-
-
-def current_loop(what: str) -> asyncio.AbstractEventLoop:
-    """The running loop; ``NoRunningLoop`` names ``what`` needed it."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        raise NoRunningLoop(f"{what} needs a running asyncio loop: call it from a coroutine, or pass a loop.") from None
-
-
-def call_later(loop: asyncio.AbstractEventLoop, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
-    """Call back on ``loop`` after ``seconds``, from any thread; returns the way to cancel it."""
-    handles: list[asyncio.Handle] = []
-
-    def start() -> None:
-        handles.append(loop.call_later(seconds, callback) if seconds > 0 else loop.call_soon(callback))
-
-    def cancel() -> None:
-        while handles:
-            handles.pop().cancel()
-
-    if on_loop(loop):
-        start()
-        return cancel
-    starting = loop.call_soon_threadsafe(start)
-
-    def cancel_from_thread() -> None:
-        starting.cancel()
-        if on_loop(loop):
-            cancel()
-        elif not loop.is_closed():
-            loop.call_soon_threadsafe(cancel)
-
-    return cancel_from_thread
-
-
-def on_loop(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether the calling code runs on ``loop``."""
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False

@@ -5,20 +5,20 @@
 """
 
 import asyncio
-import threading
-from asyncio import _get_running_loop as running_loop  # pyright: ignore[reportPrivateUsage]  # documented; None, not an error, outside a loop
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rxagent.errors import WouldDeadlock
-from rxagent.flow.holds import Emission, Slot, held_here, local
+from rxagent.flow.holds import Emission, Link, Slot, Source, carry, chain, held_here, local
+from rxagent.flow.loops import running_loop, wakeup
 
 T = TypeVar("T")
 
 BUDGET_EVENTS = 16
 
 
-class Gate:
+class Gate(Source):
     """One run's waits as a whole: its identity in deadlock checks, and the way to end them all.
 
     Pass it to ``publish`` or ``emit``. After ``open`` (an abort) nothing of this run waits for a
@@ -28,6 +28,7 @@ class Gate:
     __slots__ = ("_waiting", "is_open")
 
     def __init__(self) -> None:
+        super().__init__()
         self.is_open = False
         self._waiting: set[Emission] = set()
 
@@ -36,6 +37,18 @@ class Gate:
         self.is_open = True
         for emission in tuple(self._waiting):
             emission.drop_all()
+
+    @contextmanager
+    def serving(self) -> Generator[None]:
+        """Mark the enclosed code as something this run waits for, such as a tool of it."""
+        link = Link(self)
+        before = chain()
+        carry((*before, link))
+        try:
+            yield
+        finally:
+            link.open = False
+            carry(before)
 
     @property
     def held_here(self) -> bool:
@@ -82,10 +95,14 @@ class Pending:
 
     def then(self, callback: Callable[[], None]) -> None:
         """Call back once nothing holds any more: now, or on the thread of the last release."""
-        if self._emission is None or self._emission.held_by_own_source():
+        emission, gate = self._emission, self._gate
+        if emission is None or emission.held_by_own_source():
             callback()
-        else:
-            self._emission.then(callback)
+            return
+        if gate is not None:
+            gate.enter(emission)
+            emission.then(lambda: gate.leave(emission))
+        emission.then(callback)
 
     def __await__(self) -> Generator[object, None, None]:
         emission = self._emission
@@ -96,23 +113,7 @@ class Pending:
         local.slot.renew(running_loop())
 
     def _wait(self, emission: Emission) -> Generator[object, None, None]:
-        thread = threading.get_ident()
-        loop = asyncio.get_running_loop()
-        free: asyncio.Future[None] = loop.create_future()
-
-        def settle() -> None:
-            if not free.done():
-                free.set_result(None)
-
-        def wake() -> None:
-            if threading.get_ident() == thread:
-                settle()
-                return
-            try:
-                loop.call_soon_threadsafe(settle)
-            except RuntimeError:  # the loop is closed, nobody waits any more
-                return
-
+        free, wake = wakeup()
         emission.then(wake)
         gate = self._gate
         if gate is None:

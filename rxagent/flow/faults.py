@@ -60,6 +60,15 @@ def print_fault(fault: Fault) -> None:
     print("".join(lines), file=sys.stderr, end="", flush=True)
 
 
+def report(on_fault: OnFault, fault: Fault) -> None:
+    """Hand ``fault`` to ``on_fault``; a reporter that raises must not silence the report."""
+    try:
+        on_fault(fault)
+    except Exception as error:
+        print_fault(fault)
+        print_fault(Fault(error, fault, fault.subscribed_at))
+
+
 def _describe(value: object) -> str:
     kind = getattr(value, "type", None)
     seq = getattr(value, "seq", None)

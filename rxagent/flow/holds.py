@@ -8,6 +8,7 @@
 import asyncio
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import ContextVar
 
@@ -29,7 +30,7 @@ Chain = tuple[Link, ...]
 _chain: ContextVar[Chain] = ContextVar("rxagent_chain", default=())
 
 
-class Owner:
+class Owner(ABC):
     """A subscription that holds belong to; releasing them is part of disposing it."""
 
     __slots__ = ("holds", "live")
@@ -37,6 +38,10 @@ class Owner:
     def __init__(self) -> None:
         self.holds: set[Release] = set()
         self.live = True
+
+    @abstractmethod
+    def fail(self, error: BaseException, value: object) -> None:
+        """Drop the subscription and report that it raised ``error`` on ``value``."""
 
     def release_holds(self) -> None:
         """Release every hold opened on behalf of this subscription, from any thread."""
@@ -46,6 +51,18 @@ class Owner:
             except KeyError:  # another thread took the last one
                 return
             release.release()
+
+
+class Source:
+    """What an emission comes from, when that is more than a function.
+
+    ``via`` is what waits for this source in turn; empty means: whatever waits for the caller.
+    """
+
+    __slots__ = ("via",)
+
+    def __init__(self) -> None:
+        self.via: Chain = ()
 
 
 class Release:
@@ -118,7 +135,7 @@ class Emission:
 
     def held_by_own_source(self) -> bool:
         """Whether this was emitted by code that its own source is waiting for."""
-        return any(link.open and link.source == self.source for link in self.chain)
+        return _leads_to(self.chain, self.source)
 
     def _fire(self) -> None:
         while self._callbacks:
@@ -177,28 +194,48 @@ def hold() -> Release:
     if emission is None:
         return Release(None)
     if not isinstance(emission, Emission):
-        emission = slot.emission = Emission(emission, _chain.get())
+        emission = slot.emission = Emission(emission, _behind(emission))
     return emission.hold(slot.owner)
 
 
 def held_here(source: object) -> bool:
-    """Whether the calling code is (part of) a handler that ``source`` may be waiting for."""
-    return any(link.open and link.source == source for link in _chain.get())
+    """Whether the calling code is (part of) a handler that ``source`` may be waiting for.
+
+    ``source`` is what was given to ``publish``: its gate, or else its ``send``.
+    """
+    return _leads_to(_chain.get(), source)
 
 
 def lineage() -> Chain:
-    """The chain that a handler of the value being delivered has to carry; for operators.
+    """The chain of whoever handles the value being delivered; for operators.
 
-    Each call makes a new last link; close it (``link.open = False``) when the handler is done.
+    Its last link is new: close it (``link.open = False``) when the handler is done.
     """
     emission = local.slot.emission
-    if emission is None:
-        return _chain.get()
     if isinstance(emission, Emission):
         return (*emission.chain, Link(emission.source))
-    return (*_chain.get(), Link(emission))
+    return (*_behind(emission), Link(emission))
 
 
-def carry(chain: Chain) -> None:
-    """Make ``chain`` the chain of the current context; for operators, in a task of their own."""
-    _chain.set(chain)
+def chain() -> Chain:
+    """What may be waiting for the calling code."""
+    return _chain.get()
+
+
+def carry(new: Chain) -> None:
+    """Make ``new`` the chain of the current context; for operators, in a task of their own."""
+    _chain.set(new)
+
+
+def _behind(source: object) -> Chain:
+    return source.via if isinstance(source, Source) and source.via else _chain.get()
+
+
+def _leads_to(chain: Chain, source: object) -> bool:
+    """Whether ``source`` waits for the carrier of ``chain``: every link from there on is open."""
+    for link in reversed(chain):
+        if not link.open:
+            return False
+        if link.source == source:
+            return True
+    return False

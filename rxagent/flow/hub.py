@@ -12,7 +12,7 @@ from typing import Generic, TypeVar, cast
 
 from reactivex import Observable, abc
 
-from rxagent.flow.faults import CallSite, Fault, OnFault, call_site, print_fault
+from rxagent.flow.faults import CallSite, Fault, OnFault, call_site, print_fault, report
 from rxagent.flow.holds import Owner, local
 
 T = TypeVar("T")
@@ -40,22 +40,26 @@ Callbacks = tuple[Callable[[T], object], Callable[[Exception], object], Callable
 class Entry(Owner, abc.DisposableBase, Generic[T]):
     """One observer of a hub: its three callbacks, its holds, and the subscription itself."""
 
-    __slots__ = ("_leave", "on_completed", "on_error", "on_next", "site")
+    __slots__ = ("_hub", "on_completed", "on_error", "on_next", "site")
 
     def __init__(
         self,
         observer: Callbacks[T],
-        leave: "Callable[[Entry[T]], None]",
+        hub: "Hub[T]",
     ) -> None:
         super().__init__()
         self.on_next, self.on_error, self.on_completed = observer
         self.site: CallSite = call_site()
-        self._leave = leave
+        self._hub = hub
+
+    def fail(self, error: BaseException, value: object) -> None:
+        """Unsubscribe and report."""
+        self._hub.drop(self, error, value)
 
     def dispose(self) -> None:
         """Unsubscribe: nothing is delivered from now on, what is held is released."""
         self.close()
-        self._leave(self)
+        self._hub.leave(self)
         self.release_holds()
 
     def close(self) -> None:
@@ -112,7 +116,7 @@ class Hub(Observable[T], abc.ObserverBase[T]):
         """Subscribe; after the end, the end is all there is to hear. ``scheduler`` is unused."""
         # Overrides subscribe, not _subscribe_core: the stock wrapper costs a call per value and
         # its guard against values after dispose is what Entry.close does.
-        entry = Entry(callbacks(on_next, on_error, on_completed), self._leave)
+        entry = Entry(callbacks(on_next, on_error, on_completed), self)
         with self.lock:
             if not self._ended:
                 self._entries = (*self._entries, entry)
@@ -134,14 +138,15 @@ class Hub(Observable[T], abc.ObserverBase[T]):
                 try:
                     entry.on_next(value)
                 except OBSERVER_FAULTS as error:
-                    self._drop(entry, error, value)
+                    self.drop(entry, error, value)
             if self._waiting:
                 self._drain()
+        except BaseException:  # a KeyboardInterrupt or the like: what waits must not come later, out of turn
+            self._waiting.clear()
+            raise
         finally:
             slot.owner = owner
             self._busy = False
-            if self._waiting:  # only when a KeyboardInterrupt or the like went through
-                self._waiting.clear()
 
     def on_error(self, error: Exception) -> None:
         """End with ``error``; later calls do nothing."""
@@ -183,7 +188,7 @@ class Hub(Observable[T], abc.ObserverBase[T]):
             else:
                 entry.on_error(error)
         except OBSERVER_FAULTS as fault:
-            self._drop(entry, fault, error)
+            self.drop(entry, fault, error)
         finally:
             slot.owner = owner
             entry.close()
@@ -195,21 +200,18 @@ class Hub(Observable[T], abc.ObserverBase[T]):
             try:
                 entry.on_next(value)
             except OBSERVER_FAULTS as error:
-                self._drop(entry, error, value)
+                self.drop(entry, error, value)
 
     def _drain(self) -> None:
         while self._waiting:
             self._waiting.popleft()()
 
-    def _drop(self, entry: Entry[T], error: BaseException, value: object) -> None:
+    def drop(self, entry: Entry[T], error: BaseException, value: object) -> None:
+        """Unsubscribe an observer that raised ``error`` on ``value``, and report it."""
         entry.dispose()
-        fault = Fault(error, value, str(entry.site))
-        try:
-            self._on_fault(fault)
-        except Exception as second:  # a broken reporter must not silence the report
-            print_fault(fault)
-            print_fault(Fault(second, fault, str(entry.site)))
+        report(self._on_fault, Fault(error, value, str(entry.site)))
 
-    def _leave(self, entry: Entry[T]) -> None:
+    def leave(self, entry: Entry[T]) -> None:
+        """Deliver to ``entry`` no more."""
         with self.lock:
             self._entries = tuple(each for each in self._entries if each is not entry)
