@@ -89,6 +89,8 @@ async def test_a_holding_subscriber_pauses_its_own_replay_and_resumes_on_the_loo
         await asyncio.sleep(0)
     assert seen == list(range(100))
     await emit(run.on_next, 100)
+    while len(seen) < 101:
+        await asyncio.sleep(0)
     assert seen[-1] == 100
 
 
