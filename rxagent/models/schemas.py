@@ -72,7 +72,11 @@ def _closed(schema: JsonObject) -> JsonObject | None:
 # Anthropic's subset for structured output: https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 
 _ANTHROPIC_KEPT = ("type", "enum", "const", "description", "title", "$ref", "required", "default")
-_ANTHROPIC_FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
+_ANTHROPIC_VALUES = [
+    ("minItems", 0),
+    ("minItems", 1),
+    *(("format", name) for name in ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")),
+]
 
 
 def anthropic_schema(schema: Mapping[str, JsonValue], depth: int = 0) -> JsonObject:
@@ -86,14 +90,14 @@ def anthropic_schema(schema: Mapping[str, JsonValue], depth: int = 0) -> JsonObj
             out["anyOf" if key == "oneOf" else key] = [anthropic_schema(as_object(item), depth + 1) for item in as_list(value)]
         elif key == "items":
             out[key] = anthropic_schema(as_object(value), depth + 1)
-        elif key in _ANTHROPIC_KEPT or (key == "format" and value in _ANTHROPIC_FORMATS) or (key == "minItems" and value in (0, 1)):
+        elif key in _ANTHROPIC_KEPT or (key, value) in _ANTHROPIC_VALUES:
             out[key] = value
         elif key not in ("additionalProperties", "$schema", "$id", "examples", "discriminator"):
             said.append(f"{key}: {value}")
     if schema.get("type") == "object" or "properties" in schema:
         out["additionalProperties"] = False
     if said:
-        out["description"] = "\n\n".join([text for text in (as_text(out.get("description")), "{" + ", ".join(said) + "}") if text])
+        out["description"] = f"{as_text(out.get('description'))}\n\n{{{', '.join(said)}}}".strip()
     return out
 
 

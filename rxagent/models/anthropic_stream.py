@@ -1,0 +1,229 @@
+"""Anthropic Messages streams, read: chunks in, `ModelEvent`s out. Sans I/O.
+
+Source: https://platform.claude.com/docs/en/build-with-claude/streaming
+"""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from rxagent.events.model import (
+    ModelError,
+    ResponseStart,
+    TextEnd,
+    TextStart,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallEnd,
+    ToolCallStart,
+    text_delta,
+    thinking_delta,
+    tool_call_delta,
+)
+from rxagent.messages import JsonObject, StopReason, Usage
+from rxagent.models.fields import as_count, as_list, as_object, as_text, known_sum, merge_known
+from rxagent.models.wire import Decoder
+
+WIRE = "anthropic"
+# The second line: what servers say that translate from other protocols.
+_STOP: dict[str, StopReason] = {
+    "end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop", "tool_use": "tool_use",
+    "max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter",
+    "stop": "stop", "tool_calls": "tool_use", "length": "length", "content_filter": "content_filter",
+    "sensitive": "content_filter", "error": "error", "network_error": "error",
+}  # fmt: skip
+_DELTA_FIELDS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "partial_json",
+    "signature_delta": "signature",
+}
+_KINDS = {"text": "text", "thinking": "thinking", "partial_json": "tool_use", "signature": "thinking"}
+
+
+class _Block:
+    """A content block: ``input`` is what its start said of a call's arguments, ``opened`` that something of it is out."""
+
+    __slots__ = ("data", "index", "input", "kind", "opened", "signature", "streamed")
+
+    def __init__(self, index: int, kind: str) -> None:
+        self.index = index
+        self.kind = kind
+        self.opened = False
+        self.signature = ""
+        self.data = ""
+        self.input: JsonValue = None
+        self.streamed = False
+
+
+class AnthropicDecoder(Decoder):
+    """Reads one answer. ``model`` is the name it was asked by: signatures are good for that one only."""
+
+    def __init__(self, model: str = "") -> None:
+        super().__init__()
+        self._model = model
+        self._blocks: dict[int, _Block] = {}
+        self._last = 0
+        self._count = 0
+        self._started = False
+        self._stop = ""
+        self._usage: JsonObject = {}
+
+    def chunk(self, name: str, value: JsonObject) -> None:
+        """Reads one event of the stream; ``name`` counts where the event itself has no type."""
+        kind = value.get("type") or name
+        if kind == "content_block_delta":
+            self._delta(value)
+        elif kind == "error" or value.get("error"):
+            self.fail_with(value)
+        elif kind == "content_block_start":
+            self._open(self._key(value), as_object(value.get("content_block")))
+        elif kind == "content_block_stop":
+            block = self._blocks.pop(self._key(value), None)
+            if block:
+                self._close(block)
+        elif kind == "message_start":
+            self._message(as_object(value.get("message")))
+        elif kind == "message_delta":
+            merge_known(self._usage, value.get("usage"))
+            self._stop = as_text(as_object(value.get("delta")).get("stop_reason")) or self._stop
+        elif kind == "message_stop":
+            self._finish()
+        elif kind == "message":
+            self.whole(value)
+
+    def whole(self, value: JsonObject) -> None:
+        """Reads a message that came in one piece."""
+        if value.get("error") or value.get("type") == "error":
+            self.fail_with(value)
+            return
+        content = value.get("content")
+        if content is None:
+            self.fail(ModelError("protocol", f"the answer is no Anthropic message: {value!r:.200}", retryable=True))
+            return
+        self._message(value)
+        for number, block in enumerate([{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)):
+            self._open(number, as_object(block))
+        self._finish()
+
+    def _key(self, value: JsonObject) -> int:
+        index = value.get("index")
+        return index if isinstance(index, int) else self._last
+
+    def _message(self, message: Mapping[str, JsonValue]) -> None:
+        if not self._started:
+            self._started = True
+            self.out.append(ResponseStart(as_text(message.get("model")) or None, as_text(message.get("id")) or None))
+        merge_known(self._usage, message.get("usage"))
+        self._stop = as_text(message.get("stop_reason")) or self._stop
+
+    def _open(self, key: int, content: Mapping[str, JsonValue]) -> None:
+        before = self._blocks.pop(key, None)
+        if before:
+            self._close(before)
+        kind = as_text(content.get("type"))
+        block = self._blocks[key] = _Block(self._count, "thinking" if kind == "redacted_thinking" else kind)
+        self._count += 1
+        self._last = key
+        if kind == "text":
+            self._text(block, as_text(content.get("text")))
+        elif block.kind == "thinking":
+            block.signature = as_text(content.get("signature"))
+            block.data = as_text(content.get("data"))
+            self._thinking(block, as_text(content.get("thinking")))
+        elif kind == "tool_use":
+            self.has_calls = True
+            block.input = content.get("input")
+            call_id = as_text(content.get("id")) or f"call_{block.index}"
+            self.out.append(ToolCallStart(call_id, as_text(content.get("name")), block.index))
+
+    def _delta(self, value: JsonObject) -> None:
+        delta = value.get("delta")
+        if not isinstance(delta, dict):
+            return
+        field = _DELTA_FIELDS.get(as_text(delta.get("type"))) or next((name for name in _KINDS if name in delta), "")
+        piece = delta.get(field)
+        if not piece:
+            return
+        key = self._key(value)
+        block = self._blocks.get(key)
+        if block is None or block.kind != _KINDS[field]:
+            self._stray(key, field, piece, block)
+        elif not isinstance(piece, str):
+            block.input = piece
+        elif field == "text":
+            self._text(block, piece)
+        elif field == "thinking":
+            self._thinking(block, piece)
+        elif field == "signature":
+            block.signature += piece
+        else:
+            block.streamed = True
+            self.out.append(tool_call_delta(piece, block.index))
+
+    def _stray(self, key: int, field: str, piece: JsonValue, block: _Block | None) -> None:
+        if field in ("text", "thinking"):
+            self._open(key, {"type": field, field: piece})
+        elif field == "partial_json" and (block is None or block.kind in ("text", "thinking")):
+            # neither name nor id of that call is known
+            self.fail(ModelError("protocol", "the stream holds arguments of a tool call that it never began", retryable=True))
+
+    def _text(self, block: _Block, text: str) -> None:
+        if not text:
+            return
+        if not block.opened:
+            block.opened = True
+            self.out.append(TextStart(block.index))
+        self.out.append(text_delta(text, block.index))
+
+    def _thinking(self, block: _Block, text: str) -> None:
+        if not text:
+            return
+        if not block.opened:
+            block.opened = True
+            self.out.append(ThinkingStart(block.index))
+        self.out.append(thinking_delta(text, block.index))
+
+    def _close(self, block: _Block) -> None:
+        if block.kind == "text" and block.opened:
+            self.out.append(TextEnd(block.index))
+        elif block.kind == "tool_use":
+            given = block.input if not block.streamed and isinstance(block.input, dict | str) else None
+            self.out.append(ToolCallEnd(block.index, given or None))
+        elif block.kind == "thinking":
+            replay: JsonObject | None = None
+            if block.data or block.signature:
+                kept = {"data": block.data} if block.data else {"signature": block.signature}
+                replay = {"wire": WIRE, "model": self._model, **kept}
+                if not block.opened:
+                    self.out.append(ThinkingStart(block.index))
+            if block.opened or replay:
+                self.out.append(ThinkingEnd(block.index, replay))
+
+    def _finish(self) -> None:
+        for block in self._blocks.values():
+            self._close(block)
+        self._blocks.clear()
+        said = _STOP.get(self._stop)
+        if said == "error":
+            self.fail_with({"message": f"the server ended its answer with the stop reason {self._stop!r}"})
+        else:
+            self.end(said, usage_of(self._usage))
+
+
+def usage_of(usage: JsonObject) -> Usage | None:
+    """Token counts. Anthropic's ``input_tokens`` are those beside the cache; ours are all."""
+    if not usage:
+        return None
+    read = as_count(usage.get("cache_read_input_tokens"))
+    write = as_count(usage.get("cache_creation_input_tokens"))
+    if write is None:
+        write = known_sum(*[as_count(part) for part in as_object(usage.get("cache_creation")).values()])
+    fresh = as_count(usage.get("input_tokens"))
+    return Usage(
+        input=None if fresh is None else known_sum(fresh, read, write),
+        output=as_count(usage.get("output_tokens")),
+        cache_read=read,
+        cache_write=write,
+        reasoning=as_count(as_object(usage.get("output_tokens_details")).get("thinking_tokens")),
+    )

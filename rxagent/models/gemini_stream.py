@@ -1,0 +1,176 @@
+"""Gemini ``streamGenerateContent``, read: chunks in, `ModelEvent`s out. Sans I/O.
+
+The protocol has no terminal event: the answer is complete if a finish reason came before the bytes ended.
+Source: https://ai.google.dev/api/generate-content
+"""
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from rxagent.events.model import (
+    ModelError,
+    ResponseStart,
+    TextEnd,
+    TextStart,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallEnd,
+    ToolCallStart,
+    text_delta,
+    thinking_delta,
+)
+from rxagent.messages import JsonObject, StopReason, Usage
+from rxagent.models.fields import as_count, as_list, as_object, as_text, known_sum, merge_known
+from rxagent.models.wire import Decoder
+
+WIRE = "gemini"
+_UNSAID = ("", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
+_STOP: dict[str, StopReason] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    **dict.fromkeys(
+        (
+            "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR", "ESCALATION", "PUP_LIMITED_DISABLED", "JAILBREAK",
+        ),
+        "content_filter",
+    ),
+}  # fmt: skip
+# The model went astray: asked again it mostly finds its way.
+_ASTRAY = (
+    "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER",
+    "IMAGE_OTHER", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE",
+)  # fmt: skip
+
+
+class GeminiDecoder(Decoder):
+    """Reads one answer. ``model`` is the name it was asked by: thought signatures are good for that one only."""
+
+    def __init__(self, model: str = "") -> None:
+        super().__init__()
+        self._model = model
+        self._kind = ""  # of the open block: text, thinking, or none
+        self._index = -1
+        self._signature = ""
+        self._tail = ""
+        self._started = False
+        self._stop = ""
+        self._said = ""
+        self._usage: JsonObject = {}
+
+    def chunk(self, name: str, value: JsonObject) -> None:
+        """Reads one ``GenerateContentResponse``."""
+        inner = value.get("response")
+        if isinstance(inner, dict) and "candidates" not in value:
+            value = inner  # as the gateways of Code Assist wrap it
+        if value.get("error"):
+            self.fail_with(value)
+            return
+        if not self._started:
+            self._started = True
+            self.out.append(ResponseStart(as_text(value.get("modelVersion")) or None, as_text(value.get("responseId")) or None))
+        for candidate in as_list(value.get("candidates"))[:1]:
+            self._candidate(as_object(candidate))
+        usage = value.get("usageMetadata")
+        if usage:
+            merge_known(self._usage, usage)
+        blocked = as_object(value.get("promptFeedback"))
+        if as_text(blocked.get("blockReason")) not in _UNSAID:
+            self._stop = "SAFETY"
+            self._said = as_text(blocked.get("blockReasonMessage"))
+
+    def whole(self, value: JsonObject) -> None:
+        """Reads an answer that came in one piece."""
+        self.chunk("", value)
+        if not self.done:
+            self.eof(ModelError("protocol", f"the answer is no Gemini response: {value!r:.200}", retryable=True))
+
+    def eof(self, failure: ModelError) -> None:
+        """Ends the answer: well if a finish reason came before the bytes ended by themselves."""
+        if not self._stop or failure.kind != "protocol":
+            self.fail(failure)
+            return
+        self._shut()
+        if self._stop in _ASTRAY:
+            said = f": {self._said}" if self._said else ""
+            self.fail(ModelError("protocol", f"the model ended with {self._stop}{said}", retryable=True))
+            return
+        tail: JsonObject | None = {"wire": WIRE, "model": self._model, "thoughtSignature": self._tail} if self._tail else None
+        self.end(_STOP.get(self._stop, "stop"), usage_of(self._usage), tail)
+
+    def _candidate(self, candidate: Mapping[str, JsonValue]) -> None:
+        content = candidate.get("content")
+        if isinstance(content, dict):
+            for part in as_list(content.get("parts")):
+                if isinstance(part, dict):
+                    self._part(part)
+        reason = candidate.get("finishReason")
+        if isinstance(reason, str) and reason not in _UNSAID:
+            self._stop = reason.upper()
+            self._said = as_text(candidate.get("finishMessage"))
+
+    def _part(self, part: JsonObject) -> None:
+        text = part.get("text")
+        if text and isinstance(text, str):
+            kind = "thinking" if part.get("thought") is True else "text"
+            if kind != self._kind:
+                self._begin(kind)
+            self.out.append(text_delta(text, self._index) if kind == "text" else thinking_delta(text, self._index))
+        call = part.get("functionCall")
+        signature = as_text(part.get("thoughtSignature"))
+        if isinstance(call, dict):
+            self._call(call, signature)
+        elif signature and self._kind:
+            self._signature = signature
+        elif signature:
+            self._tail = signature  # of an empty part, with nothing it could belong to
+
+    def _begin(self, kind: str) -> None:
+        self._shut()
+        self._kind = kind
+        self._index += 1
+        self.out.append(TextStart(self._index) if kind == "text" else ThinkingStart(self._index))
+
+    def _shut(self) -> None:
+        replay: JsonObject | None = None
+        if self._signature:
+            replay = {"wire": WIRE, "model": self._model, "thoughtSignature": self._signature}
+        if self._kind == "text":
+            self.out.append(TextEnd(self._index, replay))
+        elif self._kind == "thinking":
+            self.out.append(ThinkingEnd(self._index, replay))
+        self._kind = self._signature = ""
+
+    def _call(self, call: JsonObject, signature: str) -> None:
+        self._shut()
+        self._index += 1
+        self.has_calls = True
+        call_id = as_text(call.get("id"))
+        arguments = call.get("args")
+        replay: JsonObject = {"wire": WIRE, "model": self._model}
+        if call_id:
+            replay["id"] = call_id
+        if signature:
+            replay["thoughtSignature"] = signature
+        self.out.append(ToolCallStart(call_id or f"call_{self._index}", as_text(call.get("name")), self._index))
+        self.out.append(ToolCallEnd(self._index, arguments if isinstance(arguments, dict | str) else {}, replay))
+
+
+def usage_of(usage: JsonObject) -> Usage | None:
+    """Token counts. Gemini counts thoughts beside the answer's tokens; our output holds both."""
+    if not usage:
+        return None
+    prompt, tools = as_count(usage.get("promptTokenCount")), as_count(usage.get("toolUsePromptTokenCount"))
+    answer, thoughts = as_count(usage.get("candidatesTokenCount")), as_count(usage.get("thoughtsTokenCount"))
+    total = as_count(usage.get("totalTokenCount"))
+    output = known_sum(answer, thoughts)
+    if answer is not None and thoughts and total == known_sum(prompt, tools, answer):
+        output = answer  # a server that counts the thoughts among them
+    return Usage(
+        input=None if prompt is None else known_sum(prompt, tools),
+        output=output,
+        cache_read=as_count(usage.get("cachedContentTokenCount")),
+        reasoning=thoughts,
+    )
