@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from rxagent.marble.axis import axis_of, ruler
 from rxagent.marble.faults import show_duration
 from rxagent.marble.meaning import Control, Happening, Legend, describe_happening
-from rxagent.marble.notation import COMPLETE, CONTROL, QUIET, is_symbol
+from rxagent.marble.notation import COMPLETE, CONTROL, is_symbol
 from rxagent.marble.streams import Timed
-
-_FOLD = 16  # quiet frames in a row that are drawn as one gap
-_RULER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,68 +116,11 @@ def _distance(late: int, frame: int) -> str:
 # -- drawing -------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Axis:
-    """The columns of a drawing: an instant each, or a fold of quiet frames."""
-
-    columns: list[tuple[int | None, int]]  # the instant and the width; None for a fold
-    folds: dict[int, str]
-
-    def at(self, instant: int) -> int:
-        """The first column of ``instant``."""
-        place = 0
-        for when, width in self.columns:
-            if when is not None and when >= instant:
-                return place
-            place += width
-        return place
-
-
-def _axis(instants: list[int], frame: int) -> _Axis:
-    columns: list[tuple[int | None, int]] = []
-    folds: dict[int, str] = {}
-    at = min(0, *instants) if instants else 0
-    at -= at % frame
-    for instant in sorted(set(instants)):
-        quiet = (instant - at) // frame
-        if quiet > _FOLD:
-            text = f" {show_duration(quiet * frame)} "
-            folds[len(columns)] = text
-            columns.append((None, len(text)))
-            at += quiet * frame
-        while at < instant:
-            columns.append((at, 1))
-            at += frame
-        columns.append((instant, 1))
-        at = max(at, instant - instant % frame + frame)
-    return _Axis(columns, folds)
-
-
-def _draw(axis: _Axis, symbols: dict[int, str]) -> str:
-    parts: list[str] = []
-    for n, (instant, _) in enumerate(axis.columns):
-        parts.append(axis.folds[n] if instant is None else symbols.get(instant, QUIET))
-    return "".join(parts)
-
-
-def _ruler(axis: _Axis, frame: int) -> tuple[str, str]:
-    labels: list[str] = []
-    ticks: list[str] = []
-    place = 0
-    for instant, width in axis.columns:
-        if instant is not None and instant % (frame * _RULER) == 0 and len("".join(labels)) <= place:
-            labels.append(" " * (place - len("".join(labels))) + show_duration(instant) + " ")
-            ticks.append(" " * (place - len("".join(ticks))) + "|")
-        place += width
-    drawn = "".join(ticks)
-    return "".join(labels).rstrip(), "".join("|" if i < len(drawn) and drawn[i] == "|" else "." for i in range(place))
-
-
 def report(c: Comparison) -> list[str]:
     """The drawing of a difference: ruler, want, got, carets, sentence, and what new symbols stand for."""
     assert c.difference is not None
-    axis = _axis([at for at, _ in c.want] + [at for at, _ in c.got], c.frame)
-    labels, ticks = _ruler(axis, c.frame)
+    axis = axis_of([at for at, _ in (*c.want, *c.got)], c.frame)
+    labels, ticks = ruler(axis)
     want = {at: _one_symbol(c, symbols) for at, symbols in c.want}
     got = {at: _one_symbol(c, _symbols(c, at, happenings)) for at, happenings in c.got}
     caret = " " * axis.at(c.difference.at) + "^"
@@ -187,8 +128,8 @@ def report(c: Comparison) -> list[str]:
     lines = [
         " " * (width + 6) + labels,
         " " * (width + 6) + ticks,
-        f"{c.name:<{width}}want  {_draw(axis, want)}",
-        f"{'':<{width}}got   {_draw(axis, got)}",
+        f"{c.name:<{width}}want  {axis.draw(want)}",
+        f"{'':<{width}}got   {axis.draw(got)}",
         " " * (width + 6) + caret,
         f"{c.name} {c.difference.sentence}",
     ]
