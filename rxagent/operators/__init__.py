@@ -1,5 +1,42 @@
-"""The consumer's vocabulary: operators over agent events, as ``from rxagent import operators as ops``."""
+"""The consumer's vocabulary: operators over agent events, as ``from rxagent import operators as ops``.
 
+1. Each is a function that returns an operator for ``pipe``; none has side effects, none subscribes by itself.
+2. Each calls its observer within the source's call, so holds reach the run.
+3. They speak of the agents the stream is about, not of agents that run as their tools: for those, put
+   `by_agent` first.
+"""
+
+from rxagent.operators.folds import states, turns, usage
+from rxagent.operators.inner import live_messages, tool_executions
+from rxagent.operators.kit import Operator
+from rxagent.operators.messages import final_text, messages, transcript
+from rxagent.operators.pending_tool_calls import pending_tool_calls
+from rxagent.operators.selections import by_agent, of_type
+from rxagent.operators.text_deltas import text_deltas, thinking_deltas
+from rxagent.operators.tool_call_deltas import CallDelta, tool_call_deltas
 from rxagent.operators.verify import check, check_run, verify, verify_run
+from rxagent.operators.withdrawn import Withdrawn
 
-__all__ = ["check", "check_run", "verify", "verify_run"]
+__all__ = [
+    "CallDelta",
+    "Operator",
+    "Withdrawn",
+    "by_agent",
+    "check",
+    "check_run",
+    "final_text",
+    "live_messages",
+    "messages",
+    "of_type",
+    "pending_tool_calls",
+    "states",
+    "text_deltas",
+    "thinking_deltas",
+    "tool_call_deltas",
+    "tool_executions",
+    "transcript",
+    "turns",
+    "usage",
+    "verify",
+    "verify_run",
+]

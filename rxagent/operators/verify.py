@@ -194,11 +194,13 @@ def verify(*, joined: bool = False) -> Callable[[Observable[e.AnyEvent]], Observ
 
 
 def verify_run() -> Callable[[Observable[e.AnyEvent]], Observable[e.AnyEvent]]:
-    """Passes one run's events on and ends with `GrammarError` at the first that has no place; see `verify`.
+    """Passes one run's events on and ends with `GrammarError` at the first that has no place.
 
-    ─A─T─…─t─a─|        A agent_start … a agent_end, children included
-    verify_run()
-    ─A─T─…─t─a─|
+        ─A─T─…─t─a─|        A agent_start … a agent_end, children included
+        verify_run()
+        ─A─T─…─t─a─|
+
+    Completion and errors as in `verify`.
     """
     return _verifying(lambda: LogGrammar(single=True))
 

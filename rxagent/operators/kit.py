@@ -1,0 +1,68 @@
+"""How operators of this room are made: one closure between source and observer, and whose events they speak of."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from reactivex import Observable, abc
+
+from rxagent.events import agent as e
+
+T = TypeVar("T")
+S = TypeVar("S")
+OnEvent = Callable[[e.AnyEvent], None]
+Operator = Callable[[Observable[e.AnyEvent]], Observable[T]]
+
+
+class Handlers(NamedTuple):
+    """What one subscription does with its source."""
+
+    on_next: OnEvent
+    on_error: Callable[[Exception], None]
+    on_completed: Callable[[], None]
+
+
+def fused(start: Callable[[abc.ObserverBase[T]], OnEvent]) -> Operator[T]:
+    """An operator from a function that, given the observer, makes the handler of one subscription's events.
+
+    Errors and completion pass through. The observer is called within the source's call, so its
+    holds reach the source.
+    """
+
+    def operator(source: Observable[e.AnyEvent]) -> Observable[T]:
+        def subscribe(observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
+            return source.subscribe(start(observer), observer.on_error, observer.on_completed, scheduler=scheduler)
+
+        return Observable(subscribe)
+
+    return operator
+
+
+def fused_to_the_end(start: Callable[[abc.ObserverBase[T]], Handlers]) -> Operator[T]:
+    """As `fused`, where the operator has something to do at the end too."""
+
+    def operator(source: Observable[e.AnyEvent]) -> Observable[T]:
+        def subscribe(observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
+            return source.subscribe(*start(observer), scheduler=scheduler)
+
+        return Observable(subscribe)
+
+    return operator
+
+
+class Outermost:
+    """Tells the events of the agents a stream is about from those of agents that work for a call of theirs.
+
+    An agent that runs as a tool speaks to the agent that called it, so its text is no part of the
+    answer. Put `by_agent` first to hear one such agent alone: in its stream nothing is further out.
+    """
+
+    __slots__ = ("_rank",)
+
+    def __init__(self) -> None:
+        self._rank = 1_000_000
+
+    def takes(self, origin: e.Origin) -> bool:
+        """Whether nothing further out has been heard than this."""
+        rank = len(origin.path) if origin.call_id else 0
+        self._rank = min(self._rank, rank)
+        return rank == self._rank
