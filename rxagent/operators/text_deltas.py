@@ -58,7 +58,7 @@ def _texts(observer: abc.ObserverBase[str], kind: type[TextDelta | ThinkingDelta
                     return
                 shown = answers.shown[_key(current)]
             delta = event.delta
-            if type(delta) is kind:
+            if isinstance(delta, kind):
                 text = delta.text
                 if not shown:
                     answers.separate()
