@@ -29,6 +29,8 @@ RxAgentError
     ├── UnknownSession         no such session
     ├── StoreCorrupt           the file is damaged; left untouched
     ├── StoreTooNew            written by a later version; left untouched
+    ├── StoreFull              no room for more; nothing was written
+    ├── StoreReadOnly          the file can be read but not written
     └── StoreClosed            used after ``close``
 """
 
@@ -155,6 +157,14 @@ class StoreCorrupt(StoreError):
 
 class StoreTooNew(StoreError):
     """The store's file was written by a later version; it was left as it is."""
+
+
+class StoreFull(StoreError):
+    """The disk (or a quota) has no room; nothing of the append was kept, what was there before is whole."""
+
+
+class StoreReadOnly(StoreError):
+    """The store's file may be read but not written."""
 
 
 class StoreClosed(StoreError):

@@ -54,14 +54,14 @@ class EventReader:
 
     def __init__(self) -> None:
         self._origins: dict[Origin, Origin] = {}
-        self._drafts: dict[tuple[str, ...], Draft] = {}
+        self._drafts: dict[tuple[tuple[str, ...], str], Draft] = {}
         self._count = 0
 
-    def read(self, line: bytes | str) -> AnyEvent:
-        """Reads one line.
+    def read(self, line: bytes | str, *, place: str = "") -> AnyEvent:
+        """Reads one line. ``place`` says where it stands; by default "line N", counted from 1.
 
         Raises:
-            CorruptLog: it is no event; names the line and what is wrong.
+            CorruptLog: it is no event; names the place and what is wrong.
         """
         self._count += 1
         try:
@@ -71,7 +71,8 @@ class EventReader:
             where = ".".join(str(step) for step in first["loc"][2:])
             shown = line if isinstance(line, str) else line.decode("utf-8", "replace")
             raise CorruptLog(
-                f"line {self._count} is no event: {first['msg']}{f' at {where}' if where else ''}; it reads {shown:.120}"
+                f"{place or f'line {self._count}'} is no event: {first['msg']}"
+                f"{f' at {where}' if where else ''}; it reads {shown:.120}"
             ) from error
         return self.fold(event)
 
@@ -84,14 +85,15 @@ class EventReader:
     def fold(self, event: AnyEvent) -> AnyEvent:
         """Completes one event that was read without its message."""
         origin = self._origins.setdefault(event.origin, event.origin)
+        speaker = (origin.path, origin.call_id)  # children of one name may speak at once, each for its call
         if isinstance(event, MessageUpdate):
-            draft = self._drafts.get(origin.path)
+            draft = self._drafts.get(speaker)
             message = draft.add(event.delta) if draft is not None else event.message
             return replace(event, message=message, origin=origin)
         if isinstance(event, MessageStart) and isinstance(event.message, AssistantMessage):
             start = event.message
-            self._drafts[origin.path] = draft = Draft(start.id, start.timestamp, start.model)
+            self._drafts[speaker] = draft = Draft(start.id, start.timestamp, start.model)
             return replace(event, message=draft.message(), origin=origin)
         if isinstance(event, ModelRetry) or (isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage)):
-            self._drafts.pop(origin.path, None)
+            self._drafts.pop(speaker, None)
         return event if event.origin is origin else replace(event, origin=origin)
