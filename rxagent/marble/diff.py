@@ -50,10 +50,14 @@ def _first_difference(c: Comparison) -> Difference | None:
     wanted, came = dict(c.want), dict(c.got)
     for at in sorted({*wanted, *came}):
         symbols, happenings = wanted.get(at, ()), came.get(at, ())
-        if len(symbols) == len(happenings) and all(map(c.legend.accepts, symbols, happenings)):
+        if _agree(c, symbols, happenings):
             continue
         return Difference(at, _sentence(c, at, symbols, happenings))
     return None
+
+
+def _agree(c: Comparison, symbols: tuple[str, ...], happenings: tuple[Happening, ...]) -> bool:
+    return len(symbols) == len(happenings) and all(map(c.legend.accepts, symbols, happenings))
 
 
 def _sentence(c: Comparison, at: int, symbols: tuple[str, ...], happenings: tuple[Happening, ...]) -> str:
@@ -92,17 +96,17 @@ def _came(happenings: tuple[Happening, ...]) -> str:
 
 def _elsewhere(c: Comparison, at: int, symbols: tuple[str, ...]) -> str:
     """Where what was wanted came instead, if it came."""
-    wanted_at = {when for when, _ in c.want}
+    wanted = dict(c.want)
     for when, happenings in c.got:
-        if when not in wanted_at and len(symbols) == len(happenings) and all(map(c.legend.accepts, symbols, happenings)):
+        if _agree(c, symbols, happenings) and not _agree(c, wanted.get(when, ()), happenings):
             return f" (it came at {show_duration(when)}, {_distance(when - at, c.frame)})"
     return ""
 
 
 def _wanted_elsewhere(c: Comparison, at: int, happenings: tuple[Happening, ...]) -> str:
-    came_at = {when for when, _ in c.got}
+    came = dict(c.got)
     for when, symbols in c.want:
-        if when not in came_at and len(symbols) == len(happenings) and all(map(c.legend.accepts, symbols, happenings)):
+        if _agree(c, symbols, happenings) and not _agree(c, symbols, came.get(when, ())):
             return f" (it was wanted at {show_duration(when)}, so it came {_distance(at - when, c.frame)})"
     return ""
 
@@ -119,11 +123,12 @@ def _distance(late: int, frame: int) -> str:
 def report(c: Comparison) -> list[str]:
     """The drawing of a difference: ruler, want, got, carets, sentence, and what new symbols stand for."""
     assert c.difference is not None
-    axis = axis_of([at for at, _ in (*c.want, *c.got)], c.frame)
+    first, last = _window(c, c.difference.at)
+    axis = axis_of([at for at, _ in (*c.want, *c.got) if first <= at <= last], c.frame)
     labels, ticks = ruler(axis)
-    want = {at: _one_symbol(c, symbols) for at, symbols in c.want}
-    got = {at: _one_symbol(c, _symbols(c, at, happenings)) for at, happenings in c.got}
-    caret = " " * axis.at(c.difference.at) + "^"
+    want = {at: _one_symbol(c, symbols) for at, symbols in c.want if first <= at <= last}
+    got = {at: _one_symbol(c, _symbols(c, at, happenings)) for at, happenings in c.got if first <= at <= last}
+    caret = " " * axis.place(c.difference.at) + "^"
     width = max(len(c.name), 4) + 2
     lines = [
         " " * (width + 6) + labels,
@@ -136,10 +141,17 @@ def report(c: Comparison) -> list[str]:
     return lines + [f"  {symbol} = {meaning}" for symbol, meaning in c.extra.items()]
 
 
+def _window(c: Comparison, at: int) -> tuple[int, int]:
+    """What is drawn of long lines: up to forty instants before the difference, and twenty after it."""
+    instants = sorted({when for when, _ in (*c.want, *c.got)})
+    n = instants.index(at)
+    return instants[max(n - 40, 0)], instants[min(n + 20, len(instants) - 1)]
+
+
 def _symbols(c: Comparison, at: int, happenings: tuple[Happening, ...]) -> tuple[str, ...]:
     """The symbols of what came: those that were wanted here where they fit, new ones where none does."""
     wanted = dict(c.want).get(at, ())
-    if len(wanted) == len(happenings) and all(map(c.legend.accepts, wanted, happenings)):
+    if _agree(c, wanted, happenings):
         return wanted
     found: list[str] = []
     for happening in happenings:
@@ -157,16 +169,22 @@ def _one_symbol(c: Comparison, symbols: tuple[str, ...]) -> str:
 def _new_symbol(c: Comparison, meaning: str) -> str:
     known = next((s for s, m in c.extra.items() if m == meaning), None)
     if known is None:
-        known = fresh_symbol(meaning, {*c.legend.block.legend, *c.extra})
+        try:
+            known = fresh_symbol(meaning, {*c.legend.block.legend, *c.extra})
+        except LookupError:
+            return "?"
         c.extra[known] = meaning
     return known
 
 
 def fresh_symbol(meaning: str, taken: set[str]) -> str:
-    """A symbol not yet taken, after the first letter of what it means where that is free."""
+    """A symbol not yet taken, after the first letter of what it means where that is free; raises ``LookupError``."""
     quoted = meaning.partition("'")[2] or meaning.partition('"')[2] or meaning
     words = [*quoted, *"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *map(chr, range(0x3B1, 0x3CA))]
-    return next(w for w in words if is_symbol(w) and (w.isalnum()) and w not in taken and w not in CONTROL)
+    found = next((w for w in words if is_symbol(w) and w.isalnum() and w not in taken and w not in CONTROL), None)
+    if found is None:
+        raise LookupError("no symbol is left to give")
+    return found
 
 
 __all__ = ["COMPLETE", "Comparison", "Difference", "by_instant", "compare", "fresh_symbol", "report"]

@@ -146,7 +146,8 @@ def _draw_lane(svg: Svg, lane: _Lane, system: _System, at: tuple[float, float], 
         if column.fold:
             if left + x >= begin and (stop is None or left + x < stop):
                 svg.rect((left + x + 6, y - 8), (_FOLD - 12, 16), "#ffffff")
-                svg.text((left + x + _FOLD / 2, y + 4), f"⋯ {show_duration(column.fold)} ⋯", size=9, ink=QUIET_INK, anchor="middle")
+                words = f"⋯ {show_duration(column.fold)} ⋯"
+                svg.text((left + x + _FOLD / 2, y + 4), words, size=9, ink=QUIET_INK, anchor="middle")
         elif column.at in marks:
             _mark(svg, marks[column.at], (left + x + _STEP / 2, y), colours)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rxagent.marble.faults import MarbleSyntaxError, Place
 from rxagent.marble.notation import COMPLETE, CONTROL, FAIL, is_symbol
 
-_ENTRY = re.compile(r"(\S+)[ \t]+=[ \t]+(?=\S)")
+_ENTRY = re.compile(r"(\S+)[ \t]+=(?=[ \t]|$)[ \t]*")
 _FIELD = re.compile(r"([A-Za-z_][\w.\[\]-]*)(?:[ \t]*(~)[ \t]*(?=/)|=(?![=\s]))")
 _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
@@ -86,21 +86,21 @@ def read_legend(parts: list[tuple[str, Place]], words: frozenset[str]) -> dict[s
     Raises ``MarbleSyntaxError`` at the place that can't be read.
     """
     pieces = [piece for text, place in parts for piece in _split(text, place)]
-    defined = {symbol for left, _, _ in pieces for symbol in left}
+    defined = {symbol for left, _, _, _ in pieces for symbol in left}
     entries: dict[str, Entry] = {}
-    for left, source, place in pieces:
+    for left, place, source, source_place in pieces:
         for offset, symbol in enumerate(left):
             here = place.right(offset)
             if symbol in entries:
                 raise MarbleSyntaxError(here, f"{symbol!r} already stands for something, at {entries[symbol].place}")
-            meaning = _meaning(symbol, source, place.right(len(left)), words=words, defined=defined)
+            meaning = _meaning(symbol, source, source_place, words=words, defined=defined)
             entries[symbol] = Entry(symbol, meaning, here)
     _check_groups(entries)
     return entries
 
 
-def _split(text: str, place: Place) -> Iterator[tuple[str, str, Place]]:
-    """The entries of one line: what stands left of ``=``, what stands right of it, and where."""
+def _split(text: str, place: Place) -> Iterator[tuple[str, Place, str, Place]]:
+    """The entries of one line: what stands left of ``=`` and where, what stands right of it and where."""
     starts = [m for m in _ENTRY.finditer(text) if _starts_entry(text, m)]
     if text.strip() and (not starts or text[: starts[0].start()].strip()):
         raise MarbleSyntaxError(
@@ -113,7 +113,7 @@ def _split(text: str, place: Place) -> Iterator[tuple[str, str, Place]]:
             if not is_symbol(symbol) and symbol != FAIL:
                 raise MarbleSyntaxError(here.right(offset), f"{symbol!r} can't be given a meaning")
         source = text[match.end() : following.start() if following else len(text)].strip()
-        yield match[1], source, here
+        yield match[1], here, source, place.right(match.end())
 
 
 def _starts_entry(text: str, match: re.Match[str]) -> bool:

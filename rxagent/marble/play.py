@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import inspect
 import traceback
-from collections.abc import AsyncIterator, Coroutine, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVarTuple, cast
 
 import reactivex as rx
 from reactivex import Observable, abc
@@ -20,6 +20,8 @@ from rxagent.marble.loop import Ending, VirtualLoop
 from rxagent.marble.meaning import Control, Failure, Legend, Value
 from rxagent.marble.notation import COMPLETE
 from rxagent.marble.streams import HotSource, Source, Timed, build_sources, now_ns
+
+Ts = TypeVarTuple("Ts")
 
 DEFAULT_UNTIL = 3_600_000_000_000
 _MAX_INSTANTS = 100_000
@@ -76,6 +78,7 @@ class _Play:
         self.sources: dict[str, Source] = {}
         self.open: dict[str, abc.DisposableBase | None] = {}
         self.instants = 0
+        self.own_timers: list[asyncio.TimerHandle] = []
 
     def run(self, names: dict[str, object]) -> Played:
         self.loop.set_exception_handler(self._report)
@@ -107,9 +110,12 @@ class _Play:
             if window is None or window.subscribe == 0:
                 self._subscribe(name, output)
             else:
-                self.loop.call_at(window.subscribe / 1e9, self._subscribe, name, output)
+                self._at(window.subscribe, self._subscribe, name, output)
             if window is not None and window.dispose is not None:
-                self.loop.call_at(window.dispose / 1e9, self._dispose, name)
+                self._at(window.dispose, self._dispose, name)
+
+    def _at(self, instant: int, action: Callable[[*Ts], None], *args: *Ts) -> None:
+        self.own_timers.append(self.loop.call_at(instant / 1_000_000_000, action, *args))
 
     def _code(self) -> Any:
         place = self.block.expression_place
@@ -156,6 +162,8 @@ class _Play:
         """Note what has been seen, dispose what is still open, then see what is left over."""
         played, loop = self.played, self.loop
         played.at = now_ns(loop)
+        for timer in self.own_timers:
+            timer.cancel()
         played.waiting = loop.waiting()
         played.cut = played.cut or (played.ending is Ending.TIME_UP and self.block.until is None)
         for name, source in self.sources.items():
@@ -203,32 +211,36 @@ def observable(value: object) -> Observable[object]:
         return cast("Observable[object]", value)
     if inspect.isawaitable(value):
 
-        async def one() -> AsyncIterator[object]:
-            yield await value
+        async def one(observer: abc.ObserverBase[object]) -> None:
+            observer.on_next(await value)
 
-        return _from_async(one())
+        return _from_coroutine(one)
     if hasattr(value, "__aiter__"):
-        return _from_async(cast("AsyncIterator[object]", value).__aiter__())
+
+        async def each(observer: abc.ObserverBase[object]) -> None:
+            async for item in cast("AsyncIterator[object]", value):
+                observer.on_next(item)
+
+        return _from_coroutine(each)
     raise TypeError(
         f"the expression gives {type(value).__name__}; expected an Observable, an awaitable, "
         "an async iterable, or a dict of them by name"
     )
 
 
-def _from_async(items: AsyncIterator[object]) -> Observable[object]:
-    """Subscribe to start a task that iterates; dispose to cancel it."""
+def _from_coroutine(run: Callable[[abc.ObserverBase[object]], Coroutine[Any, Any, None]]) -> Observable[object]:
+    """Subscribe to start a task that feeds the observer; dispose to cancel it."""
 
     def subscribe(observer: abc.ObserverBase[object], _: abc.SchedulerBase | None = None) -> abc.DisposableBase:
         async def drive() -> None:
             try:
-                async for item in items:
-                    observer.on_next(item)
+                await run(observer)
             except Exception as error:
                 observer.on_error(error)
             else:
                 observer.on_completed()
 
-        task = asyncio.get_running_loop().create_task(cast("Coroutine[Any, Any, None]", drive()))
+        task = asyncio.get_running_loop().create_task(drive())
 
         def cancel() -> None:
             if task is not asyncio.current_task():  # the end of the stream disposes, from within

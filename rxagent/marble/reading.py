@@ -36,9 +36,9 @@ def read_block(text: str, place: Place, title: str, words: frozenset[str]) -> Bl
     if not arrows:
         raise MarbleSyntaxError(place, "no expression: one line must begin with  >")
     _read_scale(block, rows)
-    _read_expression(block, [rows[i] for i in arrows])
     if arrows != list(range(arrows[0], arrows[-1] + 1)):
         raise MarbleSyntaxError(rows[arrows[-1]].place, "a second expression; a block has one (several > lines in a row)")
+    _read_expression(block, [rows[i] for i in arrows])
     for row in rows[: arrows[0]]:
         _read_above(block, row)
     for row in rows[arrows[-1] + 1 :]:

@@ -62,7 +62,7 @@ class _Writer:
 
     def _define(self, happening: Value) -> str:
         meaning = _written(happening.value, self.legend)
-        symbol = fresh_symbol(meaning, self._taken())
+        symbol = self._fresh(meaning)
         self.new[symbol] = meaning
         self.values.append((symbol, happening.value))
         return symbol
@@ -74,12 +74,15 @@ class _Writer:
         meaning = " ".join(symbols)
         known = known or next((s for s, m in self.new.items() if m == meaning), None)
         if known is None:
-            known = fresh_symbol("G", self._taken())
+            known = self._fresh("G")
             self.new[known] = meaning
         return known
 
-    def _taken(self) -> set[str]:
-        return {*self.legend.block.legend, *self.new, *CONTROL}
+    def _fresh(self, meaning: str) -> str:
+        try:
+            return fresh_symbol(meaning, {*self.legend.block.legend, *self.new, *CONTROL})
+        except LookupError:
+            raise CannotUpdate(f"{self.legend.block.place}: there are more distinct values than symbols for them") from None
 
 
 def _written(value: object, legend: Legend) -> str:

@@ -1,0 +1,262 @@
+"""Playing and judging blocks: values, times, subscriptions, holds, leftovers, and what the report says."""
+
+import asyncio
+
+import pytest
+
+from rxagent.marble.faults import MarbleSyntaxError, Place
+from rxagent.marble.markdown import Fenced
+from rxagent.marble.play import play
+from rxagent.marble.reading import read_block
+from rxagent.marble.update import CannotUpdate, updated_block, updated_text
+from rxagent.marble.verdict import Verdict, judge
+from rxagent.marble.vocabulary import WORDS
+from rxagent.testing.world import world
+
+
+def judged(text: str) -> Verdict:
+    block = read_block(text, Place("x.md", 1), "title", WORDS)
+    return judge(block, play(block, world()))
+
+
+def problems(text: str) -> str:
+    return "\n".join(judged(text).problems)
+
+
+def holds(text: str) -> bool:
+    verdict = judged(text)
+    assert verdict.problems == []
+    return verdict.holds
+
+
+SYMBOLS = "\nwhere abcde = symbol  ABC = symbol"
+
+
+def test_a_cold_input_begins_when_it_is_subscribed():
+    assert holds("a -a|\nb -b|\n> rx.concat(a, b)\nout -a-b|\na ^-!\nb ..^-!".replace("..^", "--^") + "\nwhere ab = symbol")
+
+
+async def numbers():
+    for n in (1, 2):
+        await asyncio.sleep(0.01)
+        yield n
+    await asyncio.sleep(0.01)
+
+
+def test_a_hot_input_goes_on_whoever_listens():
+    assert holds("h a-^-b-c|\nobserve --^---!\n> h\nout ----c|\nh --^--!\nwhere abc = symbol")
+
+
+def test_events_of_a_hot_input_before_time_zero_are_missed():
+    assert holds("h ab-^-c|\n> h\nout --c|\nwhere abc = symbol")
+
+
+def test_a_late_observer_of_an_ended_hot_input_gets_the_end():
+    assert holds("h ^a|\nobserve ----^\n> h\nout ----|\nh ----G\nwhere a = 1  G = ^ !")
+
+
+def test_numbered_lines_are_for_further_subscribers_and_the_last_line_repeats():
+    assert holds("s a|\ns.2 b|\n> s.pipe(rxops.repeat(3))\nout abb|\ns ^!\ns.2 -^!\ns.3 --^!\nwhere ab = symbol")
+
+
+def test_stock_time_operators_run_on_the_virtual_clock():
+    assert holds("s -a-b----c|\n> s.pipe(rxops.debounce(0.03))\nout ------b--G\nwhere abc = symbol  G = c |")
+
+
+def test_a_ten_minute_interval_is_cut_where_the_block_says():
+    assert holds("scale 1m\nuntil 10m\n> rx.interval(120)\nout --0-1-2-3-4\nwhere 01234 = number")
+
+
+def test_coroutines_and_async_iterators_can_be_observed():
+    text = "> {'one': asyncio.sleep(0.03, 'x'), 'two': (await_ async for await_ in numbers())}\n"
+    block = read_block(text + "one ---X\ntwo -12|\nwhere X = x |  12 = number  x = symbol", Place("x.md", 1), "", WORDS)
+    assert judge(block, play(block, {**world(), "numbers": numbers})).problems == []
+
+
+def test_an_error_is_compared_by_type_and_text():
+    raising = "s a#\n> s\nout a#\nwhere a = 1  # = "
+    assert holds(raising + "ValueError('boom')")
+    assert holds("s a|\n> s.pipe(rxops.map(lambda _: 1 / 0))\nout #\nwhere a = 1  # = ZeroDivisionError")
+    text = problems("s a|\n> s.pipe(rxops.map(lambda _: 1 / 0))\nout #\nwhere a = 1  # = ValueError")
+    assert "wanted # (ValueError), got ZeroDivisionError: division by zero" in text
+
+
+def test_a_difference_is_drawn_under_a_ruler_with_a_caret():
+    text = problems("s -a-b|\n> s\nout -a--b|" + "\nwhere ab = symbol")
+    assert text.splitlines() == [
+        "x.md:3:1:",
+        "            0ms",
+        "            |....:",
+        "out   want  -a--b|",
+        "      got   -a-b|-",
+        "               ^",
+        "out at 30ms: nothing was wanted, but there came 'b' (it was wanted at 40ms, so it came 1 frame early)",
+    ]
+
+
+def test_an_unknown_value_is_named_below_the_drawing():
+    text = problems("s -a|\n> s.pipe(rxops.map(lambda _: {'k': 1}))\nout -a|\nwhere a = 1")
+    assert "got   -k|" in text
+    assert "k = {'k': 1}" in text
+    assert "out at 10ms: wanted a (1), got {'k': 1}" in text
+
+
+def test_the_right_events_in_the_wrong_order_are_called_that():
+    text = problems("s -G|\n> s\nout -H|\nwhere a = 1  b = 2  G = a b  H = b a")
+    assert "the right events in another order" in text
+
+
+def test_long_quiet_stretches_are_folded():
+    text = problems("s a 2s b|\n> s\nout a 3s b|\nwhere ab = symbol")
+    assert any("2s" in line and line.strip().startswith("got") for line in text.splitlines())
+    assert max(map(len, text.splitlines())) < 130
+
+
+def test_one_is_not_true_and_text_is_not_a_number():
+    assert not judged("s a|\n> s.pipe(rxops.map(lambda _: True))\nout a|\nwhere a = 1").holds
+    assert not judged("s a|\n> s.pipe(rxops.map(lambda _: '1'))\nout a|\nwhere a = 1").holds
+
+
+def test_partial_matches_accept_what_they_name_only():
+    source = "s a|\n> s.pipe(rxops.map(lambda _: events.ToolEnd('c1', 'add', {'a': 2}, messages.ToolResult('4'))))\nout x|\nwhere a = 1  x = "
+    for good in ["tool_end 4", "tool_end add 4", "tool_end '4'", "tool_end call_id=c1", "tool_end ~ /^4$/", "tool_end result ~ /4/",
+                 "tool_end * is_error=False", "tool_end args.a=2", "tool_end add 4 call_id=*", "result 4", "*", "~ /ToolEnd/"]:  # fmt: skip
+        assert holds(source + good), good
+    for bad in ["tool_end 5", "tool_end sub 4", "tool_start add", "tool_end is_error=True", "tool_end call_id=c2", "tool_end 4 nonsense=1",
+                "result 5", "text '4'", "4"]:  # fmt: skip
+        assert not judged(source + bad).holds, bad
+
+
+def test_a_call_is_matched_with_its_arguments():
+    source = "s a|\n> s.pipe(rxops.map(lambda _: events.ToolStart('c1', 'add', {'a': 2, 'b': 3})))\nout x|\nwhere a = 1  x = tool_start "
+    for good in ["add", "add(2, 3)", "add(a=2, b=3)", "add(2, b=3)", "add(b=3, a=2)"]:
+        assert holds(source + good), good
+    for bad in ["add(3, 2)", "add(2)", "add(a=2, b=4)", "add()x", "mul"]:
+        try:
+            assert not judged(source + bad).holds, bad
+        except MarbleSyntaxError:
+            assert bad == "add()x"
+
+
+def test_a_pattern_can_not_stand_in_an_input():
+    with pytest.raises(MarbleSyntaxError, match=r"x.md:1:3: a can't stand in an input"):
+        judged("s a|\n> s\nout a|\nwhere a = *")
+
+
+def test_a_pipeline_that_raises_is_shown_as_that():
+    text = problems("s a|\n> s.pipe(nonsense)\nout a|\nwhere a = 1")
+    assert "the pipeline raised" in text
+    assert "NameError: name 'nonsense' is not defined" in text
+    assert "rxagent/marble" not in text
+
+
+def test_an_observer_that_raises_is_shown_with_its_own_frames():
+    text = problems("s a|\n> s.pipe(rxops.do_action(on_next=lambda v: v.missing))\nout #\nwhere a = 1")
+    assert text == ""  # do_action turns it into an error of the stream
+    text = problems("s a|\n> rx.create(lambda o, _: s.subscribe(lambda v: v.missing))\nout a|\nwhere a = 1")
+    assert "'int' object has no attribute 'missing'" in text
+    assert "rxagent/marble" not in text
+
+
+def test_an_expression_that_gives_no_stream_is_refused():
+    assert "gives int; expected an Observable" in problems("> 3\nout a|\nwhere a = 1")
+
+
+def test_a_name_that_nothing_has_is_an_error_with_the_known_ones():
+    with pytest.raises(MarbleSyntaxError, match=r"x.md:3:1: nothing is called owt; expected one of out, s, text"):
+        judged("s a|\n> s\nowt a|\nwhere a = 1")
+
+
+def test_a_block_that_never_ends_is_cut_at_a_stated_time():
+    text = problems("scale 10m\n> rx.interval(600)\nout -012345\nwhere 012345 = number")
+    assert "the block never ended and was cut at 1h of virtual time" in text
+
+
+def test_a_block_whose_clock_races_is_cut_too():
+    assert "never ended and was cut at" in problems("> rx.interval(0.001)\nout 0\nwhere 0 = number")
+
+
+def test_a_block_in_which_everything_waits_says_what_waits():
+    text = problems("import asyncio\n> asyncio.Event().wait()\nout -a|\nwhere a = True")
+    assert "nothing is left to happen after 0ms; still waiting" in text
+    assert "Event.wait" in text
+
+
+def test_what_is_left_over_fails_a_block_unless_it_says_so():
+    leak = "s -a-b-c|\nobserve --!\n> rx.create(lambda o, _: (s.subscribe(o), None)[1])\nout -a\nwhere abc = symbol"
+    assert "left over after everything was disposed: wanted nothing, got 3 timers, 1 subscription" in problems(leak)
+    task = "import asyncio\ns a|\n> (asyncio.ensure_future(asyncio.sleep(9)), s)[1]\nout a|\nwhere a = 1"
+    assert "wanted nothing, got 1 timer, 1 task" in problems(task)
+    assert holds(task.replace("\nwhere", "\nleft 1 timer, 1 task\nwhere"))
+    assert holds(task.replace("\nwhere", "\nleft anything\nwhere"))
+    assert not judged(task.replace("\nwhere", "\nleft nothing\nwhere")).holds
+
+
+def test_a_producer_held_by_its_consumer_shows_it():
+    setup = (
+        "import asyncio\nfrom rxagent.flow import hold\n"
+        "s -a-b--c|\n> s.pipe(rxops.do_action(lambda _: asyncio.get_running_loop().call_later(0.03, hold())))\n"
+    )
+    assert holds(setup + "out -a--b--c--|\ns ^=========!\nwhere abc = symbol")
+
+
+def test_the_final_state_is_asserted_by_path():
+    source = "s a|\n> type('R', (rx.Observable,), {'state': {'n': 1, 'list': [1, {'k': 'x'}]}})(lambda o, _: s.subscribe(o))\nout a|\nstate "
+    assert holds(source + "n=1  list[1].k=x\nwhere a = 1")
+    assert holds(source + "list[1].k ~ /^x/  n=*\nwhere a = 1")
+    assert "state: wanted n = 2, got 1" in problems(source + "n=2\nwhere a = 1")
+    assert "there is no nope" in problems(source + "nope=2\nwhere a = 1")
+
+
+def test_a_block_that_expects_nothing_fails():
+    assert "nothing is expected" in problems("s -|\n> s")
+
+
+# -- update --------------------------------------------------------------------------------------
+
+
+def mended(text: str) -> str:
+    new = updated_block(judged(text))
+    assert judged(new).problems == []
+    return new
+
+
+def test_update_rewrites_what_differs_and_keeps_the_rest():
+    assert mended("s    -a-b|\n> s\nout  -a--b|   \ns    ^---!\nwhere ab = symbol") == (
+        "s    -a-b|\n> s\nout  -a-b|\ns    ^---!\nwhere ab = symbol"
+    )
+
+
+def test_update_gives_symbols_to_new_values_and_groups():
+    new = mended("s -a|\n> s.pipe(rxops.map(lambda _: 'hello'), rxops.take(1))\nout -a|\nwhere a = 1")
+    assert new.endswith("out -G\nwhere a = 1\n         h = 'hello'\n         G = h |")
+
+
+def test_update_fills_in_a_block_without_expectations():
+    new = mended("s -a|\n> s.pipe(rxops.map(lambda _: [1, 2]))\nwhere a = 1")
+    assert "out      -l|" in new or "out      -A|" in new or "out" in new
+
+
+def test_update_describes_events_in_the_words_of_the_legend():
+    new = mended("s -a|\n> s.pipe(rxops.map(lambda _: events.ToolStart('c', 'add', {'a': 1})))\nwhere a = 1")
+    assert "= tool_start add" in new
+
+
+def test_update_mends_errors_states_and_leftovers():
+    new = mended("s a#\n> s\nout a#\nwhere a = 1  # = ValueError('x')".replace("s a#", "s a#").replace("# = ValueError", "# = KeyError"))
+    assert new  # the source fails with the very error that the legend gives, so nothing had to change
+    new = mended("s a|\n> s.pipe(rxops.map(lambda _: 1 / 0))\nout a|\nwhere a = 1  # = ValueError('x')")
+    assert "ZeroDivisionError" in new
+
+
+def test_update_refuses_what_it_can_not_write():
+    with pytest.raises(CannotUpdate, match="two instants within one column of 10ms"):
+        updated_block(judged("s ab|\n> s.pipe(rxops.delay(0.0), rxops.flat_map(lambda x: rx.timer(0.001, 0.002).pipe(rxops.take(2))))\nout a|\nwhere ab = symbol"))
+    with pytest.raises(CannotUpdate, match="not updated"):
+        updated_block(judged("> 1 / 0\nout a|\nwhere a = 1"))
+
+
+def test_update_leaves_the_rest_of_the_file_alone():
+    text = "# T\r\n\r\n```marble\r\n> a\r\nout b\r\n```\r\n\r\nprose  \r\n"
+    fenced = Fenced("T", Place("x.md", 4), "> a\nout b")
+    assert updated_text(text, [(fenced, "> a\nout c\nwhere c = 1")]) == text.replace("out b\r\n", "out c\r\nwhere c = 1\r\n")
