@@ -4,11 +4,13 @@ Headers are not asked: servers get them wrong both ways.
 """
 
 import zlib
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from rxagent.events.model import ModelError, ModelEvent
+from rxagent.models.classify import error_of_bytes
 from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvent
 from rxagent.models.wire import Decoder
 
@@ -73,14 +75,16 @@ class BodyReader:
             decoder.eof(failure or self._early())
         return decoder.out
 
-    def plain(self, raw: bytes) -> bytes:
-        """A whole body, decompressed if need be; for errors."""
-        if not raw.startswith(_GZIP):
-            return raw
-        try:
-            return zlib.decompressobj(31).decompress(raw, self._cap)
-        except zlib.error:
-            return b""
+    def refused(self, raw: bytes, status: int, headers: Mapping[str, str]) -> list[ModelEvent]:
+        """The server answered with an error status; ``headers`` by lower-case name."""
+        if raw.startswith(_GZIP):
+            try:
+                raw = zlib.decompressobj(31).decompress(raw, self._cap)
+            except zlib.error:
+                raw = b""
+        self._decoder.out = []
+        self._decoder.fail(error_of_bytes(raw, status, headers))
+        return self._decoder.out
 
     def _early(self) -> ModelError:
         said = self._seen.decode("utf-8", "replace").strip()

@@ -4,7 +4,7 @@ A wire is one file with a `Wire` and a `Decoder`; it imports no other wire. Ever
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, cast
 
 from pydantic import JsonValue
@@ -15,6 +15,8 @@ from rxagent.messages import JsonObject, StopReason, Usage
 from rxagent.models.base import ModelRequest
 from rxagent.models.classify import error_of
 from rxagent.models.mend import Surrogates
+from rxagent.models.prices import Price
+from rxagent.models.recording import SHORTEST_SECRET
 from rxagent.models.sse import SseEvent
 
 
@@ -67,6 +69,7 @@ class Endpoint:
         wire: the wire's name.
         base_url: without a trailing slash.
         version_path: appended to a base URL that has no path of its own (``http://localhost:8000``).
+        base_env: environment variables that may hold another base URL.
         key_env: environment variables that may hold the key, in order; none: it needs no key.
         key_header: header and prefix of the key's value.
         headers: sent with every request.
@@ -78,6 +81,7 @@ class Endpoint:
     wire: str
     base_url: str
     version_path: str = ""
+    base_env: tuple[str, ...] = ()
     key_env: tuple[str, ...] = ()
     key_header: tuple[str, str] = ("Authorization", "Bearer ")
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -122,6 +126,8 @@ class Decoder:
         self.done = False
         self.has_calls = False  # set by the wire; decides the stop reason
         self.damaged = False
+        self.secret = ""  # the key: not to be shown where the server repeats it
+        self.price: Price | None = None
         self._surrogates = Surrogates()
 
     @property
@@ -174,12 +180,16 @@ class Decoder:
             return
         if stop not in ("length", "content_filter"):
             stop = "tool_use" if self.has_calls else "stop"
+        if usage is not None and usage.cost is None and self.price is not None:
+            usage = replace(usage, cost=self.price.cost(usage))
         self.done = True
         self.out.append(ResponseEnd(stop, usage, replay))
 
     def fail(self, error: ModelError) -> None:
         """Ends the answer with an error."""
         self.done = True
+        if len(self.secret) >= SHORTEST_SECRET and self.secret in error.message:
+            error = replace(error, message=error.message.replace(self.secret, "***"))
         self.out.append(error)
 
     def fail_with(self, body: object, status: int | None = None) -> None:

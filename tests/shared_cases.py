@@ -20,7 +20,7 @@ CUTS = ("", "@all", "@1", "@7")
 @functools.cache
 def directory():
     given = os.environ.get("RXAGENT_CASES")
-    path = pathlib.Path(given) if given else pathlib.Path(__file__).parents[3] / "shared" / "cases" / "llm"
+    path = pathlib.Path(given) if given else pathlib.Path(__file__).parents[2] / "shared" / "cases" / "llm"
     return path if path.is_dir() else None
 
 
