@@ -81,7 +81,9 @@ class ResponsesDecoder(Decoder):
 
     def chunk(self, name: str, value: JsonObject) -> None:
         """Reads one event of the stream; ``name`` counts where the event itself has no type."""
-        kind = value.get("type") or name
+        kind = value.get("type")
+        if not isinstance(kind, str):
+            kind = name
         if kind in _DELTAS:
             piece = value.get("delta")
             here = (kind, value.get("item_id"), value.get("output_index"), value.get("content_index"))
