@@ -45,6 +45,7 @@ class RunGrammar:
 
     def __init__(self, start: e.AgentStart, session: Session) -> None:
         self.path = start.origin.path
+        self.call_id = start.origin.call_id
         self._session = session
         self._at = At.STARTED
         self._resumes = start.resumes is not None
@@ -56,10 +57,11 @@ class RunGrammar:
         self._appended: list[str] = []
         self._ended_interrupted = False
 
-    @property
-    def in_call(self) -> bool:
-        """Whether a tool call is open."""
-        return self._batch is not None and bool(self._batch.open)
+    def in_call(self, call_id: str = "") -> bool:
+        """Whether this tool call is open; without an id, whether any is."""
+        if self._batch is None:
+            return False
+        return call_id in self._batch.open if call_id else bool(self._batch.open)
 
     def expected(self) -> str:
         """Where the run is and what may follow."""
@@ -173,10 +175,16 @@ class RunGrammar:
         if name != event.tool_name:
             raise fault(event, f"the call was started as {name!r}")
         if isinstance(event, e.ToolEnd):
+            self._unrun(event)
             del batch.open[event.call_id]
             batch.ended.add(event.call_id)
             if event.interrupted:
                 batch.interrupted.add(event.call_id)
+
+    def _unrun(self, event: e.ToolEnd) -> None:
+        reason = None if self._answer is None else self._answer.stop_reason
+        if reason in ("error", "aborted", "length") and not (event.is_error and not event.interrupted):
+            raise fault(event, f"no call of an answer that ended with {reason!r} runs; expected an error as its result")
 
     def _tool_start(self, event: e.ToolStart) -> None:
         call = event.call_id
@@ -184,24 +192,24 @@ class RunGrammar:
             raise fault(event, "no call of this id waits for a resumed run; expected one that was interrupted")
         batch = self._batch
         assert batch is not None
-        if self._answer is not None and self._answer.stop_reason in ("error", "aborted"):
-            raise fault(event, f"calls of an answer that ended with {self._answer.stop_reason!r} never run")
         if not call:
             raise fault(event, "expected a call id that is not empty")
-        if call in batch.open or (call in batch.ended and call not in batch.interrupted) or call in batch.started:
-            raise fault(event, "the call has started before; expected a call that has not")
-        if batch.calls is not None:
-            self._in_order(event, batch.calls, batch)
-        batch.started.append(call)
+        if call in batch.open or (call in batch.ended and call not in batch.interrupted):
+            raise fault(event, "the call has started before; expected one that has not, or that was interrupted")
+        if batch.calls is not None and call not in batch.calls:
+            raise fault(event, f"the answer asked for no such call; expected one of {', '.join(batch.calls) or 'none'}")
+        if call not in batch.started:  # else it was interrupted and is settled within the same turn: out of order
+            self._in_order(event, batch)
+            batch.started.append(call)
         batch.open[call] = event.tool_name
         batch.ended.discard(call)
         batch.interrupted.discard(call)
 
-    def _in_order(self, event: e.ToolStart, calls: tuple[str, ...], batch: Batch) -> None:
-        if event.call_id not in calls:
-            raise fault(event, f"the answer asked for no such call; expected one of {', '.join(calls) or 'none'}")
-        if batch.started and calls.index(batch.started[-1]) > calls.index(event.call_id):
-            raise fault(event, f"calls start in call order; {batch.started[-1]!r} stands behind it and has started")
+    def _in_order(self, event: e.ToolStart, batch: Batch) -> None:
+        if batch.calls is not None and batch.started:
+            last = batch.started[-1]
+            if batch.calls.index(last) > batch.calls.index(event.call_id):
+                raise fault(event, f"calls start in call order, and {last!r}, which stands behind it, has started")
 
     def _reopen(self, call: str) -> bool:
         """Takes up the batch that a call waits in; in a session joined late, an unknown call makes one."""

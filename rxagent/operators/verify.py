@@ -104,18 +104,20 @@ class LogGrammar:
         path = event.origin.path
         if self._single and self._roots:
             raise fault(event, "the run is over: nothing may follow agent_end")
-        if any(path[: len(root)] == root != path for root in self._roots):
+        below = event.origin.call_id and not self._single
+        if below or any(path[: len(root)] == root != path for root in self._roots):
             raise fault(event, "a child's run stands between tool_start and tool_end of the call that made it")
         self._roots.add(path)
 
     def _start_child(self, event: e.AgentStart) -> None:
-        path = event.origin.path
+        path, call_id = event.origin.path, event.origin.call_id
         above = self._above(path)
         if not above:
             run = next(iter(self._open.values()))
             raise fault(event, f"another run is open, of {'.'.join(run.path)}; {run.expected()}")
-        if not any(run.in_call for run in above):
-            raise fault(event, f"a child's run stands inside an open call of its parent; {above[0].expected()}")
+        if not any(run.in_call(call_id) for run in above):
+            call = f"call {call_id!r}, which is not open," if call_id else "an open call"
+            raise fault(event, f"a child's run stands inside {call} of its parent; {above[0].expected()}")
         if (path, event.origin.run_id) in self._open:
             raise fault(event, "the same run is open already; expected another run_id")
 
@@ -134,17 +136,18 @@ class LogGrammar:
         if run is None:
             raise fault(event, f"no run {event.origin.run_id!r} of this path is open; {expected_at(At.READY)}")
         run.take(event)
-        if isinstance(event, e.ToolEnd) and not run.in_call:
+        if isinstance(event, e.ToolEnd):
             self._children_done(event, run)
         elif isinstance(event, e.AgentEnd):
             del self._open[key]
 
     def _children_done(self, event: e.ToolEnd, parent: RunGrammar) -> None:
         path = parent.path
-        if any(run.in_call for run in self._open.values() if run.path == path):
-            return
+        # Where a child doesn't say which call it works for, any open call of its parent will do.
+        last = not any(run.in_call() for run in self._open.values() if run.path == path)
         for run in self._open.values():
-            if run.path[: len(path)] == path != run.path:
+            below = run.path[: len(path)] == path != run.path
+            if below and (run.call_id == event.call_id or (last and not run.call_id)):
                 raise fault(event, f"the run of {'.'.join(run.path)} is open inside the call; {run.expected()}")
 
 
