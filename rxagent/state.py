@@ -121,7 +121,7 @@ def _own(state: AgentState, event: e.KnownEvent | e.UnknownEvent) -> AgentState:
         case e.QueueChanged():
             return replace(state, steering=event.steering, follow_ups=event.follow_ups)
         case e.AgentStart():
-            waiting = tuple(i for i in state.interrupts if i.id not in event.answered)
+            waiting = tuple(i for i in state.interrupts if i.id not in event.answers and i.id not in event.cancelled)
             return replace(state, is_streaming=True, error_message=None, run_id=event.origin.run_id, turn=0, interrupts=waiting)
         case e.TurnStart():
             return replace(state, turn=event.turn)

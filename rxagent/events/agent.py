@@ -26,12 +26,16 @@ Outcome = Literal["completed", "aborted", "failed", "interrupted", "limit"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who speaks: one object shared by all events of a run. ``path``: agent names from the root."""
+    """Who speaks: one object shared by all events of a run.
+
+    ``path``: agent names from the root. ``call_id``: for an agent that runs as a tool, the call it works for.
+    """
 
     session_id: str = ""
     run_id: str = ""
     agent: str = ""
     path: tuple[str, ...] = ()
+    call_id: str = ""
 
 
 NOWHERE = Origin()
@@ -117,11 +121,12 @@ class QueueChanged(_Event):
 
 @dataclass(frozen=True, slots=True)
 class AgentStart(_Event):
-    """A run begins. ``resumes``: seq of the `Interrupted` it answers."""
+    """A run begins. ``resumes``: seq of the `Interrupted` it answers; ``answers`` and ``cancelled`` by interrupt id."""
 
     input: tuple[Message, ...] = ()
     resumes: int | None = None
-    answered: tuple[str, ...] = ()
+    answers: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    cancelled: tuple[str, ...] = ()
     type: Literal["agent_start"] = field(default="agent_start", init=False, repr=False)
 
 

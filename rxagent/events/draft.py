@@ -238,8 +238,10 @@ class Draft:
                 block = self._end("tool_call", event.index, event.replay)
                 if block is not None and event.arguments is not None:
                     block.arguments = event.arguments
+            case m.ResponseEnd() | m.ModelError() | m.TextDelta() | m.ThinkingDelta() | m.ToolCallDelta():
+                pass  # the end of the stream; deltas don't come here
             case _:
-                pass
+                raise TypeError(f"{event!r:.200} is no model event")
 
     def _end(self, kind: BlockKind, index: int, replay: JsonObject | None) -> _Block | None:
         block = self._open.pop((kind, index), None)

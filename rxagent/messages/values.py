@@ -5,8 +5,8 @@ session; the types themselves never look at a clock.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Literal, TypeVar, cast
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, JsonValue
 
@@ -47,7 +47,7 @@ class UserMessage:
     content: Annotated[tuple[UserPart, ...], BeforeValidator(_text_as_parts)]
     id: str = ""
     timestamp: float = 0.0
-    role: Literal["user"] = "user"
+    role: Literal["user"] = field(default="user", init=False, repr=False)
 
     def __init__(self, content: str | UserPart | Sequence[UserPart | str], *, id: str = "", timestamp: float = 0.0) -> None:  # noqa: A002 - the field's name
         put = object.__setattr__
@@ -119,7 +119,7 @@ class ToolResultMessage:
     summary: str | None = None
     id: str = ""
     timestamp: float = 0.0
-    role: Literal["tool"] = "tool"
+    role: Literal["tool"] = field(default="tool", init=False, repr=False)
 
     def __init__(  # noqa: PLR0913 - one value per field
         self,
@@ -151,14 +151,18 @@ class ToolResultMessage:
 
 
 AnyMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessage | CustomMessage
-M = TypeVar("M", SystemMessage, UserMessage, AssistantMessage, ToolResultMessage, CustomMessage)
 
 
 def identified(message: AnyMessage, *, id: str, timestamp: float) -> AnyMessage:  # noqa: A002 - the field's name
-    """The message with id and timestamp filled in where they were missing."""
-    if message.id and message.timestamp:
+    """The message under this id, with the timestamp filled in where it was missing."""
+    if message.id == id and message.timestamp:
         return message
-    copy: AnyMessage = replace(message, id=message.id or id, timestamp=message.timestamp or timestamp)
+    put = object.__setattr__
+    copy: AnyMessage = object.__new__(type(message))
+    for f in fields(message):
+        put(copy, f.name, getattr(message, f.name))
+    put(copy, "id", id)
+    put(copy, "timestamp", message.timestamp or timestamp)
     return copy
 
 

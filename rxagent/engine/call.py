@@ -1,0 +1,336 @@
+"""One tool call: look up, validate, before hook, run, after hook, `ToolEnd`.
+
+1. Whatever goes wrong becomes an error result that the model sees.
+2. Cancelling (abort, timeout, interrupting steer) gives the tool its signal and the grace period; one that
+   is still running then is abandoned and reported, and its call gets an error result.
+3. A result that was finished is never thrown away.
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterable, Awaitable
+from dataclasses import dataclass
+from typing import cast
+
+from pydantic import JsonValue
+from reactivex import Observable
+
+from rxagent.engine.scope import Ended, HookFailed, Scope
+from rxagent.errors import RxAgentError, ToolFailed, ToolInterrupted
+from rxagent.events import AnyEvent, Custom, Interrupt, Origin, ToolEnd, ToolStart, ToolUpdate
+from rxagent.flow import Fault, to_aiter
+from rxagent.hooks import Allow, Ask, Block, Edit, HookCall
+from rxagent.messages import JsonObject, ToolCall, ToolResult, to_json_value
+from rxagent.tools import BoundCall, Told, Tool, ToolContext, as_result, error_result
+
+
+class Abandoned(RxAgentError):
+    """A tool that was told to stop went on beyond its grace period; what it still does is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a call ended. ``interrupts``: the questions it asked, when it waits for answers."""
+
+    result: ToolResult
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+class Call:
+    """Runs one call and emits its events. It is the tool's `ToolHost`."""
+
+    def __init__(self, scope: Scope, call: ToolCall, tool: Tool | None) -> None:
+        self._scope = scope
+        self._call = call
+        self._tool = tool
+        self._bound: BoundCall | None = None
+        self._problem: ToolResult | None = None
+        self._args: JsonObject | str = call.arguments
+        self._signal = scope.signal.child()
+        self._loop = asyncio.get_running_loop()
+        self._asked: list[Interrupt] = []
+        self._questions = 0
+        self._ended = False
+        self._duration = 0.0
+        self._task: asyncio.Task[Done] | None = None
+        self._prepare()
+
+    @property
+    def id(self) -> str:
+        """The call's id."""
+        return self._call.id
+
+    @property
+    def name(self) -> str:
+        """The tool's name, as the model gave it."""
+        return self._call.name
+
+    @property
+    def sequential(self) -> bool:
+        """Whether the tool asks for one call at a time."""
+        return self._tool is not None and self._tool.sequential
+
+    def _prepare(self) -> None:
+        call = self._call
+        if call.invalid is not None:
+            self._args = call.invalid
+            self._problem = error_result(
+                f"The arguments of {call.name!r} are not a JSON object, so it was not run. They read: {call.invalid:.500}"
+            )
+        elif self._tool is None:
+            names = ", ".join(tool.declaration.name for tool in self._scope.setup.tools) or "none"
+            self._problem = error_result(f"There is no tool {call.name!r}. Tools: {names}.")
+        else:
+            self._bind(call.arguments)
+
+    def _bind(self, arguments: JsonObject) -> None:
+        assert self._tool is not None
+        try:
+            self._bound = self._tool.bind(arguments)
+            self._args = self._bound.arguments
+        except ToolFailed as error:
+            self._bound, self._args, self._problem = None, arguments, error_result(str(error))
+        except Exception as error:  # a foreign tool's binding
+            self._bound, self._args = None, arguments
+            self._problem = error_result(f"{self._call.name!r} refused the arguments: {type(error).__name__}: {error}")
+
+    async def announce(self) -> None:
+        """Emits `ToolStart`."""
+        await self._scope.emit(ToolStart(self._call.id, self._call.name, self._args, origin=self._scope.origin))
+
+    def start(self) -> "asyncio.Task[Done]":
+        """Begins the rest of the pipeline in a task of its own."""
+        self._task = self._loop.create_task(self._run(), name=f"rxagent tool {self._call.name}")
+        return self._task
+
+    def cancel(self, reason: str) -> None:
+        """Tells the call to end; its task ends within the grace period."""
+        if self._task is not None and not self._task.done() and self._signal.cancel(reason):
+            self._task.cancel()
+
+    def refuse(self, reason: str) -> None:
+        """The call will not run; ``reason`` is its error result."""
+        self._problem = error_result(reason)
+
+    def finish(self, done: Done) -> ToolEnd:
+        """The event that ends the call."""
+        self._ended = True
+        result = done.result
+        return ToolEnd(
+            self._call.id,
+            self._call.name,
+            self._args,
+            result,
+            is_error=result.is_error,
+            interrupted=bool(done.interrupts),
+            duration=self._duration,
+            origin=self._scope.origin,
+        )
+
+    async def _run(self) -> Done:
+        try:
+            done = await self._pipeline()
+        except asyncio.CancelledError:  # before or after the tool itself ran: in a hook, or on the way to one
+            done = Done(error_result(self._cancelled_text()))
+        except Ended:
+            done = Done(error_result(self._cancelled_text()))
+        event = self.finish(done)
+        try:
+            await self._scope.session.emit(event)
+        except asyncio.CancelledError:
+            pass  # the event is out; only the wait for its consumers was cut
+        return done
+
+    async def _pipeline(self) -> Done:
+        if self._problem is None:
+            self._problem = await self._before()
+        if self._asked:
+            return self._interrupted()
+        if self._problem is not None:
+            return Done(self._problem)
+        await self._scope.session.acknowledged()
+        result = await self._execute()
+        if self._asked:
+            return self._interrupted()
+        return Done(await self._after(result) if not self._signal.cancelled else result)
+
+    def _interrupted(self) -> Done:
+        return Done(ToolResult(summary="waiting for an answer"), tuple(self._asked))
+
+    def _cancelled_text(self) -> str:
+        return (
+            f"{self._call.name} was aborted: {self._signal.reason}" if self._signal.reason else f"{self._call.name} was aborted"
+        )
+
+    # -- hooks
+
+    def _hook_call(self, question: int) -> HookCall:
+        args = dict(self._args) if isinstance(self._args, dict) else {}
+        known = self._scope.session.progress.answers
+        key = f"{self._call.id}:hook{question}"
+        return HookCall(self._call.id, self._call.name, args, self._scope.hook_context(), key in known, known.get(key))
+
+    async def _before(self) -> ToolResult | None:
+        """Asks the hooks, outermost first; the error result of a call that must not run."""
+        for number, hook in enumerate(self._scope.config.hooks.before_tool):
+            try:
+                verdict = await self._scope.call("before_tool", hook, self._hook_call(number))
+            except HookFailed as error:
+                return error_result(f"{self._call.name} was not run: {error}")
+            match verdict:
+                case None | Allow():
+                    continue
+                case Edit(args):
+                    self._bind(args)
+                    if self._bound is None:
+                        return self._problem
+                case Block(reason):
+                    return error_result(reason)
+                case Ask(question, schema):
+                    if self._ask(f"hook{number}", question, schema):
+                        return None
+                    return error_result(f"{self._call.name} was not run: the question {question!r} was cancelled")
+                case _:
+                    return error_result(
+                        f"{self._call.name} was not run: hook before_tool gave {verdict!r:.80}, which is no verdict"
+                    )
+        return None
+
+    async def _after(self, result: ToolResult) -> ToolResult:
+        """Lets the hooks change the result, innermost (last registered) first."""
+        for hook in reversed(self._scope.config.hooks.after_tool):
+            try:
+                changed = await self._scope.call("after_tool", hook, self._hook_call(-1), result)
+                if changed is not None:
+                    result = as_result(changed, self._call.name)
+            except (HookFailed, RxAgentError) as error:
+                return error_result(f"{self._call.name}: {error}")
+        return result
+
+    def _ask(self, key: str, question: str, schema: JsonObject | None) -> bool:
+        """Notes a question; False if it was cancelled already."""
+        interrupt_id = f"{self._call.id}:{key}"
+        if interrupt_id in self._scope.session.progress.cancelled:
+            return False
+        origin = self._scope.origin
+        self._asked.append(Interrupt(interrupt_id, question, schema, origin.path, self._call.id, self._call.name))
+        return True
+
+    # -- the tool itself
+
+    async def _execute(self) -> ToolResult:
+        assert self._tool is not None
+        assert self._bound is not None
+        context = ToolContext(self, self._call.id, self._call.name, self._signal, self._scope.config.deps)
+        timeout = self._scope.config.limits.tool_timeout if self._tool.timeout is None else self._tool.timeout
+        began = self._loop.time()
+        work = self._loop.create_task(self._work(self._bound, context))
+        try:
+            done, _ = await asyncio.wait((work,), timeout=timeout)
+            if not done:
+                self._signal.cancel(f"it took more than {timeout:g} s")
+                await self._stop(work, context)
+                return error_result(f"{self._call.name} took more than {timeout:g} s and was stopped")
+            return work.result()
+        except asyncio.CancelledError:
+            if work.done() and not work.cancelled():  # it had finished: its result stands
+                return work.result()
+            self._signal.cancel(self._scope.signal.reason)
+            return await self._stop(work, context)
+        finally:
+            self._duration = self._loop.time() - began
+
+    async def _stop(self, work: "asyncio.Task[ToolResult]", context: ToolContext) -> ToolResult:
+        """Waits the grace period for a cancelled tool; abandons it after that."""
+        if not context.signal_taken:  # one that looks at its signal is trusted to act on it
+            work.cancel()
+        grace = self._scope.config.limits.grace
+        done, _ = await asyncio.wait((work,), timeout=grace)
+        if not done:
+            work.cancel()
+            self._report(grace)
+        elif not work.cancelled():
+            return work.result()
+        return error_result(self._cancelled_text())
+
+    def _report(self, grace: float) -> None:
+        error = Abandoned(
+            f"tool {self._call.name!r} (call {self._call.id}) did not end within {grace:g} s of being cancelled and was "
+            "abandoned. Have it watch ctx.signal."
+        )
+        self._scope.on_fault(Fault(error, self._call, f"run {self._scope.origin.run_id}"))
+
+    async def _work(self, bound: BoundCall, context: ToolContext) -> ToolResult:
+        try:
+            return await self._output(bound.start(context))
+        except ToolInterrupted:
+            return ToolResult()
+        except ToolFailed as error:
+            return error_result(str(error))
+        except Exception as error:  # a crash of a tool is something for the model to know
+            return error_result(f"{self._call.name} failed: {type(error).__name__}: {error}")
+
+    async def _output(self, output: object) -> ToolResult:
+        """Follows what a tool gave: awaits it, or takes its items as progress and the last one as result."""
+        if inspect.isawaitable(output) and not isinstance(output, Observable):  # an Observable is awaitable, too
+            value: object = await cast("Awaitable[object]", output)
+            if isinstance(value, Observable | AsyncIterable):
+                return await self._output(value)  # pyright: ignore[reportUnknownArgumentType] checked by its shape
+            return as_result(value, self._call.name)
+        items = to_aiter(cast("Observable[object]", output), capacity=1) if isinstance(output, Observable) else output
+        last: object = None
+        async for item in cast("AsyncIterable[object]", items):
+            last = item
+            shown = to_json_value(item, f"progress of tool {self._call.name!r}")
+            await self._scope.session.emit(self._update(shown))
+        return as_result(last, self._call.name)
+
+    def _update(self, partial: JsonValue) -> ToolUpdate:
+        return ToolUpdate(self._call.id, self._call.name, self._args, partial, origin=self._scope.origin)
+
+    # -- ToolHost
+
+    @property
+    def origin(self) -> Origin:
+        """Session, run, agent and path."""
+        return self._scope.origin
+
+    def update(self, call_id: str, partial: JsonValue) -> Told:
+        """See `ToolContext.update`."""
+        if self._ended:
+            return Told()
+        return self._tell(self._update(partial))
+
+    def emit(self, name: str, data: JsonValue) -> Told:
+        """See `ToolContext.emit`."""
+        return self._tell(Custom(name, data, origin=self._scope.origin))
+
+    def _tell(self, event: ToolUpdate | Custom) -> Told:
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            return Told(self._scope.session.publish(event))
+        asyncio.run_coroutine_threadsafe(self._from_thread(event), self._loop).result()
+        return Told()
+
+    async def _from_thread(self, event: ToolUpdate | Custom) -> None:
+        if not self._ended or isinstance(event, Custom):
+            await self._scope.session.emit(event)
+
+    def answer(self, call_id: str, question: str, schema: JsonObject | None) -> tuple[bool, JsonValue]:
+        """See `ToolContext.interrupt`."""
+        key = str(self._questions)
+        self._questions += 1
+        known = self._scope.session.progress.answers
+        interrupt_id = f"{self._call.id}:{key}"
+        if interrupt_id in known:
+            return True, known[interrupt_id]
+        if not self._ask(key, question, schema):
+            raise ToolFailed(f"the question {question!r} was cancelled")
+        return False, None
+
+    async def relay(self, event: AnyEvent) -> None:
+        """Lets an event of an agent below pass through."""
+        await self._scope.session.emit(event)

@@ -1,0 +1,100 @@
+"""What a run is made with: `AgentContext` and `LoopConfig` for callers, `Setup` for the loop itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from rxagent.engine.limits import Limits, Retry
+from rxagent.errors import UnknownModel
+from rxagent.events import AgentConfig
+from rxagent.hooks import Hooks
+from rxagent.messages import AnyMessage, JsonObject, ThinkingLevel
+from rxagent.models.base import Model
+from rxagent.tools import Tool
+
+ToolMode = Literal["parallel", "sequential"]
+ModelLike = Model | str | Sequence[Model | str]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentContext:
+    """What a stateless run starts from."""
+
+    system_prompt: str = ""
+    messages: Sequence[AnyMessage] = ()
+    tools: Sequence[Tool | Callable[..., object]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopConfig:
+    """How runs go. ``model``: a `Model`, a name, or a list of them (fallbacks, in order)."""
+
+    model: ModelLike
+    name: str = "agent"
+    thinking_level: ThinkingLevel = "off"
+    streaming: bool = True
+    output: type | None = None
+    hooks: Hooks = field(default_factory=Hooks)
+    limits: Limits = field(default_factory=Limits)
+    retry: Retry = field(default_factory=Retry)
+    tool_mode: ToolMode = "parallel"
+    deps: object = None
+
+
+def as_models(model: ModelLike) -> tuple[Model, ...]:
+    """Resolves names; the first is asked first, the others are fallbacks.
+
+    Raises:
+        UnknownModel: a name nobody serves, or no model at all.
+        MissingKey: a provider's key isn't there.
+    """
+    from rxagent.models import resolve
+
+    items: Sequence[Model | str] = [model] if isinstance(model, str | Model) else model
+    models = tuple(resolve(item) if isinstance(item, str) else _checked(item) for item in items)
+    if not models:
+        raise UnknownModel("an agent needs a model: pass a Model, a name such as 'openai:gpt-4o-mini', or 'demo'.")
+    return models
+
+
+def _checked(item: object) -> Model:
+    if isinstance(item, Model):
+        return item
+    raise UnknownModel(f"{item!r:.100} is no model: pass a name, or an object with name, provider and stream(request).")
+
+
+@dataclass(slots=True)
+class Setup:
+    """The present configuration of an agent, which hooks and the application may change."""
+
+    models: tuple[Model, ...]
+    system_prompt: str
+    thinking_level: ThinkingLevel
+    tools: tuple[Tool, ...]
+
+    def config(self) -> AgentConfig:
+        """The same as data."""
+        declarations = tuple(tool.declaration for tool in self.tools)
+        return AgentConfig(self.system_prompt, self.models[0].name, self.thinking_level, declarations)
+
+
+class Output:
+    """The type an answer must have, its JSON schema, and reading one."""
+
+    def __init__(self, kind: type) -> None:
+        self._adapter: TypeAdapter[object] = TypeAdapter(kind)
+
+    @cached_property
+    def schema(self) -> JsonObject:
+        """The JSON schema models are given."""
+        return self._adapter.json_schema()
+
+    def read(self, text: str) -> object:
+        """The answer's text as a value; raises pydantic's ``ValidationError``."""
+        return self._adapter.validate_json(text)
+
+
+__all__ = ["AgentContext", "LoopConfig", "ModelLike", "Output", "Setup", "ToolMode", "as_models"]

@@ -1,0 +1,77 @@
+"""Listeners of an agent: plain and coroutine functions of an event, and where their failures go."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from reactivex import Observable
+
+from rxagent.events import AnyEvent
+from rxagent.flow import Fault, Listener, OnFault, subscribe_async
+from rxagent.signals import Signal
+
+ListenerLike = Callable[[AnyEvent], object] | Callable[[AnyEvent, Signal | None], object]
+
+
+def _takes_signal(listener: Callable[..., object]) -> bool:
+    try:
+        parameters = inspect.signature(listener).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    return len(needed) > 1
+
+
+class Listeners:
+    """The listeners of one agent."""
+
+    def __init__(self, source: Observable[AnyEvent], signal: Callable[[], Signal | None]) -> None:
+        self._source = source
+        self._signal = signal
+        self._async: list[Listener[AnyEvent]] = []
+
+    def add(
+        self, listener: ListenerLike, *, capacity: int, hold_timeout: float | None, on_fault: OnFault | None
+    ) -> Callable[[], None]:
+        """Subscribes; returns a function that ends the subscription."""
+        handler = self._with_signal(listener)
+        if self.is_async(listener):
+            waiting = cast("Callable[[AnyEvent], Awaitable[object]]", handler)
+            subscription = subscribe_async(self._source, waiting, capacity=capacity, hold_timeout=hold_timeout, on_fault=on_fault)
+            self._async.append(subscription)
+            return lambda: self._leave(subscription)
+        return self._plain(handler, on_fault)
+
+    @staticmethod
+    def is_async(listener: ListenerLike) -> bool:
+        """Whether it is a coroutine function, or an object that is called as one."""
+        return inspect.iscoroutinefunction(listener) or inspect.iscoroutinefunction(type(listener).__call__)
+
+    async def drained(self) -> None:
+        """Returns when every coroutine listener has handled its last event."""
+        while busy := [listener for listener in self._async if listener.waiting]:
+            for listener in busy:
+                await listener.drained()
+
+    def _leave(self, subscription: Listener[AnyEvent]) -> None:
+        subscription.dispose()
+        if subscription in self._async:
+            self._async.remove(subscription)
+
+    def _plain(self, handler: Callable[[AnyEvent], object], on_fault: OnFault | None) -> Callable[[], None]:
+        def on_next(event: AnyEvent) -> None:
+            try:
+                if inspect.isawaitable(handler(event)):
+                    raise TypeError(f"listener {handler!r} gave an awaitable; define it with 'async def', so that it is awaited")
+            except Exception as error:
+                if on_fault is not None:
+                    on_fault(Fault(error, event, "agent.subscribe"))
+                raise
+
+        return self._source.subscribe(on_next).dispose
+
+    def _with_signal(self, listener: ListenerLike) -> Callable[[AnyEvent], object]:
+        if _takes_signal(listener):
+            with_signal = cast("Callable[[AnyEvent, Signal | None], object]", listener)
+            return lambda event: with_signal(event, self._signal())
+        return cast("Callable[[AnyEvent], object]", listener)

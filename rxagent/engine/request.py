@@ -1,0 +1,101 @@
+"""From the transcript to one model request: context hooks, conversion, the request hook, the key."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from rxagent.engine.config import as_models
+from rxagent.engine.scope import HookFailed, Scope
+from rxagent.events import ConfigChanged
+from rxagent.hooks import HookRequest
+from rxagent.messages import AnyMessage, AssistantMessage, CustomMessage, ToolResultMessage
+from rxagent.models.base import Model, ModelRequest
+from rxagent.tools import as_tools
+
+
+def sendable(messages: Sequence[AnyMessage]) -> tuple[AnyMessage, ...]:
+    """What a model may see: no custom messages, no failed or aborted answers, nor results of their calls."""
+    dropped: set[str] = set()
+    kept: list[AnyMessage] = []
+    for message in messages:
+        if isinstance(message, AssistantMessage) and message.stop_reason in ("error", "aborted"):
+            dropped.update(call.id for call in message.tool_calls)
+        elif isinstance(message, CustomMessage) or (isinstance(message, ToolResultMessage) and message.call_id in dropped):
+            continue
+        else:
+            kept.append(message)
+    return tuple(kept)
+
+
+async def prepare(scope: Scope, turn: int) -> ModelRequest:
+    """Makes the next request. Changes a hook made to model, tools, level or prompt hold from here on.
+
+    Raises:
+        HookFailed: a hook raised or gave something that can't be used.
+    """
+    config, setup = scope.config, scope.setup
+    messages: Sequence[AnyMessage] = scope.session.state.messages
+    for hook in config.hooks.transform_context:
+        messages = cast("Sequence[AnyMessage]", await scope.call("transform_context", hook, messages))
+    for hook in config.hooks.convert_to_model:
+        messages = cast("Sequence[AnyMessage]", await scope.call("convert_to_model", hook, messages))
+    wanted = HookRequest(
+        model=setup.models[0],
+        system_prompt=setup.system_prompt,
+        thinking_level=setup.thinking_level,
+        tools=setup.tools,
+        messages=sendable(messages),
+        turn=turn,
+        context=scope.hook_context(),
+    )
+    for hook in config.hooks.prepare_request:
+        changed = await scope.call("prepare_request", hook, wanted)
+        if changed is not None:
+            wanted = _checked(changed)
+    await _adopt(scope, wanted)
+    return ModelRequest(
+        messages=wanted.messages,
+        system_prompt=wanted.system_prompt,
+        tools=tuple(tool.declaration for tool in setup.tools),
+        thinking_level=wanted.thinking_level,
+        streaming=config.streaming,
+        output_schema=scope.output.schema if scope.output else None,
+        parallel_tool_calls=wanted.parallel_tool_calls,
+        max_tokens=wanted.max_tokens,
+        temperature=wanted.temperature,
+        headers=wanted.headers,
+        options=wanted.options,
+        session_id=scope.session.id,
+    )
+
+
+def _checked(value: object) -> HookRequest:
+    if isinstance(value, HookRequest):
+        return value
+    error = TypeError(f"expected the request, changed by dataclasses.replace, or None; got {value!r:.100}")
+    raise HookFailed("prepare_request", error)
+
+
+async def _adopt(scope: Scope, wanted: HookRequest) -> None:
+    setup = scope.setup
+    before = setup.config()
+    try:
+        if wanted.model is not setup.models[0]:
+            setup.models = as_models(wanted.model)
+        if wanted.tools is not setup.tools:
+            setup.tools = as_tools(wanted.tools)
+    except Exception as error:
+        raise HookFailed("prepare_request", error) from error
+    setup.system_prompt, setup.thinking_level = wanted.system_prompt, wanted.thinking_level
+    after = setup.config()
+    if after != before:
+        await scope.emit(ConfigChanged(after, origin=scope.origin))
+
+
+async def with_key(scope: Scope, model: Model, request: ModelRequest) -> ModelRequest:
+    """The request with the key that ``get_api_key`` gives for the model's provider, if any."""
+    for hook in scope.config.hooks.get_api_key:
+        key = await scope.call("get_api_key", hook, model.provider)
+        if key is not None:
+            return replace(request, api_key=cast("str", key))
+    return request

@@ -1,0 +1,175 @@
+"""`Session`: one log. Gives every event its seq, appends it, folds it, publishes it, in that order.
+
+1. Whoever sees an event finds ``state`` already updated.
+2. Events of one session come from one thread, the running loop's.
+3. While somebody holds an event, the next one waits; ``publish`` is for those that can't wait.
+"""
+
+import asyncio
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from rxagent.engine.progress import Progress
+from rxagent.events import AnyEvent, MessageUpdate, Origin
+from rxagent.flow import Gate, Hub, OnFault, Pending, publish
+from rxagent.messages import AnyMessage, AssistantMessage, identified
+from rxagent.state import AgentState, reduce
+
+
+class Journal(Protocol):
+    """Where a session's events are kept. ``append`` must not wait; ``acknowledged`` does."""
+
+    def append(self, event: AnyEvent) -> None:
+        """Takes the next event."""
+        ...
+
+    async def acknowledged(self) -> None:
+        """Returns when everything appended so far is durable.
+
+        Raises:
+            StoreError: it can't be made durable.
+        """
+        ...
+
+
+def new_id() -> str:
+    """An id nobody else has."""
+    return uuid.uuid4().hex
+
+
+def wall_clock() -> Callable[[], float]:
+    """Seconds since 1970; a loop that keeps its own wall clock (``wall_time``) is asked first."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return time.time
+    clock: Callable[[], float] = getattr(loop, "wall_time", time.time)
+    return clock
+
+
+class Session:
+    """The log, state and live stream of one session."""
+
+    def __init__(
+        self,
+        state: AgentState,
+        *,
+        session_id: str | None = None,
+        next_seq: int = 0,
+        journal: Journal | None = None,
+        on_fault: OnFault | None = None,
+    ) -> None:
+        self.id = session_id or new_id()
+        self.state = state
+        self.published = state
+        self.progress = Progress(state.path)
+        self.next_seq = next_seq
+        self.journal = journal
+        self.events: Hub[AnyEvent] = Hub(on_fault)
+        self.states: Hub[AgentState] = Hub(on_fault)
+        self.gate = Gate()
+        self.message_ids: set[str] = set()
+        self.call_ids: set[str] = set()
+        self._send = self._deliver
+        self._late: deque[tuple[AnyEvent, AgentState | None]] = deque()
+        self._delivering = False
+        self._changed: AgentState | None = None
+        self._held: Pending | None = None
+        self._turns: deque[asyncio.Future[None]] = deque()
+        self.adopt(state.messages)
+
+    def adopt(self, messages: Iterable[AnyMessage]) -> None:
+        """Counts ids of messages as taken."""
+        for message in messages:
+            self.message_ids.add(message.id)
+            if isinstance(message, AssistantMessage):
+                self.call_ids.update(call.id for call in message.tool_calls)
+
+    def identify(self, messages: Iterable[AnyMessage]) -> tuple[AnyMessage, ...]:
+        """Gives each message an id that is new to this session, and a timestamp, where they are missing."""
+        now = wall_clock()()
+        named: list[AnyMessage] = []
+        for message in messages:
+            taken = not message.id or message.id in self.message_ids
+            named.append(identified(message, id=new_id() if taken else message.id, timestamp=now))
+            self.message_ids.add(named[-1].id)
+        return tuple(named)
+
+    def origin(self, run_id: str, agent: str) -> Origin:
+        """The origin of one run's events."""
+        return Origin(self.id, run_id, agent, self.state.path)
+
+    def publish(self, event: AnyEvent) -> Pending | None:
+        """Append, fold, publish; returns what there is to wait for. For code that can't wait."""
+        object.__setattr__(event, "seq", self.next_seq)
+        self.next_seq += 1
+        if self.journal is not None:
+            self.journal.append(event)
+        old = self.state
+        self.state = state = reduce(old, event)
+        if type(event) is not MessageUpdate:
+            self.progress.apply(event)
+        changed = None if state is old else state
+        if self._delivering:  # an observer of an earlier event caused this one: it comes after it for everybody
+            self._late.append((event, changed))
+            return None
+        self._changed = changed
+        return publish(self._send, event, self.gate)
+
+    async def emit(self, event: AnyEvent) -> None:
+        """Append, fold, publish, and wait until nobody holds. One event is held at a time."""
+        while self._held is not None and not self.gate.is_open and not self.gate.held_here:
+            await self._turn()
+        pending = self.publish(event)
+        if pending is not None:
+            await self.settle(pending)
+
+    async def settle(self, pending: Pending) -> None:
+        """Waits for a published event; others wait for their turn meanwhile."""
+        if not pending.held or self._held is not None:
+            await pending
+            return
+        self._held = pending
+        try:
+            await pending
+        finally:
+            self._held = None
+            while self._turns:
+                turn = self._turns.popleft()
+                if not turn.done():
+                    turn.set_result(None)
+
+    async def acknowledged(self) -> None:
+        """Returns when the journal, if there is one, has everything."""
+        if self.journal is not None:
+            await self.journal.acknowledged()
+
+    def restart(self) -> None:
+        """A new gate for a new run: the last one may have been opened by an abort."""
+        if self.gate.is_open:
+            self.gate = Gate()
+
+    async def _turn(self) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._turns.append(turn)
+        await turn
+
+    def _deliver(self, event: AnyEvent) -> None:
+        self._delivering = True
+        try:
+            changed = self._changed
+            self.events.on_next(event)
+            if changed is not None:
+                self.published = changed
+                self.states.on_next(changed)
+            while self._late:
+                event, changed = self._late.popleft()
+                self.events.on_next(event)
+                if changed is not None:
+                    self.published = changed
+                    self.states.on_next(changed)
+        finally:
+            self._delivering = False

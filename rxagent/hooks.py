@@ -1,0 +1,182 @@
+"""What a user may put inside the loop: `Hooks`, the verdicts of ``before_tool``, and what hooks are told.
+
+1. Each hook is a function or a list of them, sync or async.
+2. First registered is outermost: it sees first what goes in, and last what comes out.
+3. A raising ``before_tool`` or ``after_tool`` gives that call's error result; any other ends the run as failed.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from rxagent.messages import AnyMessage, AssistantMessage, JsonObject, ThinkingLevel, ToolResult, ToolResultMessage
+from rxagent.models.base import Model
+from rxagent.signals import Signal
+from rxagent.tools import Told, Tool
+
+T = TypeVar("T")
+Maybe = T | Awaitable[T]
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Let the call run as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Let the call run with other arguments; they are validated again."""
+
+    args: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Don't run the call; the model is told why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a person: the run is interrupted, and in the resumed run the hook finds the answer in ``call.answer``."""
+
+    question: str
+    schema: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """From ``after_turn``: end the run here, as completed."""
+
+
+Verdict = Allow | Edit | Block | Ask
+
+
+@dataclass(frozen=True, slots=True)
+class HookContext:
+    """Where a hook is called from. ``emit(name, data)`` puts a `Custom` event into the stream."""
+
+    agent: str
+    path: tuple[str, ...]
+    run_id: str
+    signal: Signal
+    emit: Callable[[str, object], Told]
+    deps: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """A tool call as ``before_tool`` and ``after_tool`` see it.
+
+    ``answered`` and ``answer``: in a resumed run, whether and what a person answered to this hook's `Ask`.
+    """
+
+    id: str
+    name: str
+    args: JsonObject
+    context: HookContext
+    answered: bool = False
+    answer: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class HookTurn:
+    """A finished turn as ``after_turn`` sees it."""
+
+    turn: int
+    message: AssistantMessage
+    tool_results: tuple[ToolResultMessage, ...]
+    messages: Sequence[AnyMessage]
+    context: HookContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRequest:
+    """The next request, as ``prepare_request`` may change it (``dataclasses.replace``).
+
+    ``messages`` and what stands below them hold for this request; a changed ``model``, ``tools``,
+    ``thinking_level`` or ``system_prompt`` holds from here on and shows as `ConfigChanged`.
+    """
+
+    model: Model | str
+    system_prompt: str
+    thinking_level: ThinkingLevel
+    tools: tuple[Tool, ...]
+    messages: tuple[AnyMessage, ...]
+    max_tokens: int | None = None
+    temperature: float | None = None
+    parallel_tool_calls: bool | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    options: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    turn: int = 0
+    context: HookContext
+
+
+TransformContext = Callable[[Sequence[AnyMessage]], Maybe[Sequence[AnyMessage]]]
+ConvertToModel = Callable[[Sequence[AnyMessage]], Maybe[Sequence[AnyMessage]]]
+PrepareRequest = Callable[[HookRequest], Maybe[HookRequest | None]]
+BeforeTool = Callable[[HookCall], Maybe[Verdict | None]]
+AfterTool = Callable[[HookCall, ToolResult], Maybe[ToolResult | None]]
+AfterTurn = Callable[[HookTurn], Maybe[Stop | None]]
+GetApiKey = Callable[[str], Maybe[str | None]]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def _several(hooks: F | Sequence[F] | None) -> tuple[F, ...]:
+    if hooks is None:
+        return ()
+    if callable(hooks):
+        return (hooks,)
+    for hook in hooks:
+        if not callable(hook):
+            raise TypeError(f"a hook is a function or a list of functions, not {hook!r:.80}")
+    return tuple(hooks)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Hooks:
+    """Functions the loop calls; each argument is one or a list. ``a | b`` runs a's outside of b's.
+
+    Args:
+        transform_context: messages before every request, to prune or add; the transcript stays as it is.
+        convert_to_model: messages after that, to turn custom kinds into ones a model knows.
+        prepare_request: the request, to swap model, tools, thinking level or prompt.
+        before_tool: allow, edit, block, or ask a person. None allows.
+        after_tool: the result, to override fields (``dataclasses.replace``). None leaves it.
+        after_turn: stop or go on.
+        get_api_key: a key for a provider, asked before every request.
+    """
+
+    transform_context: tuple[TransformContext, ...]
+    convert_to_model: tuple[ConvertToModel, ...]
+    prepare_request: tuple[PrepareRequest, ...]
+    before_tool: tuple[BeforeTool, ...]
+    after_tool: tuple[AfterTool, ...]
+    after_turn: tuple[AfterTurn, ...]
+    get_api_key: tuple[GetApiKey, ...]
+
+    def __init__(  # noqa: PLR0913 - one argument per hook, all by name
+        self,
+        *,
+        transform_context: TransformContext | Sequence[TransformContext] | None = None,
+        convert_to_model: ConvertToModel | Sequence[ConvertToModel] | None = None,
+        prepare_request: PrepareRequest | Sequence[PrepareRequest] | None = None,
+        before_tool: BeforeTool | Sequence[BeforeTool] | None = None,
+        after_tool: AfterTool | Sequence[AfterTool] | None = None,
+        after_turn: AfterTurn | Sequence[AfterTurn] | None = None,
+        get_api_key: GetApiKey | Sequence[GetApiKey] | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "transform_context", _several(transform_context))
+        put(self, "convert_to_model", _several(convert_to_model))
+        put(self, "prepare_request", _several(prepare_request))
+        put(self, "before_tool", _several(before_tool))
+        put(self, "after_tool", _several(after_tool))
+        put(self, "after_turn", _several(after_turn))
+        put(self, "get_api_key", _several(get_api_key))
+
+    def __or__(self, other: "Hooks") -> "Hooks":
+        return Hooks(**{f.name: (*getattr(self, f.name), *getattr(other, f.name)) for f in fields(self)})

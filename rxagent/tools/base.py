@@ -1,0 +1,56 @@
+"""The Tool seam: what a tool declares, how a call is bound to it, what it may produce."""
+
+from collections.abc import AsyncIterable, Awaitable
+from typing import Protocol, runtime_checkable
+
+from reactivex import Observable
+
+from rxagent.errors import ToolFailed
+from rxagent.messages import JsonObject, ToolDeclaration
+from rxagent.tools.context import ToolContext
+
+ToolOutput = Awaitable[object] | AsyncIterable[object] | Observable[object]
+
+
+class InvalidArguments(ToolFailed):
+    """Arguments that don't fit a tool's schema; the message lists them path by path."""
+
+
+class BoundCall(Protocol):
+    """A call whose arguments fit. ``arguments`` is their validated JSON form."""
+
+    @property
+    def arguments(self) -> JsonObject: ...
+
+    def start(self, context: ToolContext) -> ToolOutput:
+        """Begins the work.
+
+        An awaitable gives the result. An async iterable or an Observable gives progress: every
+        item is a `ToolUpdate`, the last one is also the result.
+        """
+        ...
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """Anything a model can call.
+
+    ``sequential``: a batch with such a call runs one call at a time. ``timeout``: seconds, None for the agent's own.
+    """
+
+    @property
+    def declaration(self) -> ToolDeclaration: ...
+
+    @property
+    def sequential(self) -> bool: ...
+
+    @property
+    def timeout(self) -> float | None: ...
+
+    def bind(self, arguments: JsonObject) -> BoundCall:
+        """Validates and coerces.
+
+        Raises:
+            InvalidArguments: they don't fit.
+        """
+        ...

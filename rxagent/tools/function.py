@@ -1,0 +1,289 @@
+"""`@tool`: makes a tool of a function; name, description and schema come from the function itself."""
+
+import asyncio
+import inspect
+import re
+import threading
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Sequence
+from concurrent.futures import Executor, Future
+from contextvars import copy_context
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema
+from reactivex import Observable
+
+from rxagent.errors import DuplicateTool, InvalidTool
+from rxagent.messages import JsonObject, ToolDeclaration
+from rxagent.tools.base import InvalidArguments, Tool, ToolOutput
+from rxagent.tools.context import ToolContext
+from rxagent.tools.docstring import describe
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_INJECTED = inspect.Parameter.empty
+
+
+class FunctionTool(Generic[P, R]):
+    """A function as a tool; still callable as the function it was."""
+
+    def __init__(
+        self, function: Callable[P, R], *, name: str | None, description: str | None, sequential: bool, timeout: float | None
+    ) -> None:
+        self._function = function
+        self._options = {"name": name, "description": description, "sequential": sequential, "timeout": timeout}
+        self.__doc__ = function.__doc__
+        self.__name__ = name or getattr(function, "__name__", type(function).__name__)
+        if not _NAME.fullmatch(self.__name__):
+            raise InvalidTool(
+                f"{self.__name__!r} can't be a tool's name: use 1 to 64 letters, digits, _ or -, as in tool(name=…)."
+            )
+        self.sequential = sequential
+        self.timeout = timeout
+        self._context_parameter, self._names, self._model = _arguments_model(self.__name__, function)
+        self.declaration = ToolDeclaration(
+            self.__name__, (describe(function)[0] if description is None else description), _schema(self.__name__, self._model)
+        )
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._function(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> "FunctionTool[..., R]":
+        if instance is None:
+            return self
+        bound: Callable[..., R] = self._function.__get__(instance, owner)  # pyright: ignore[reportFunctionMemberAccess, reportUnknownVariableType] functions are descriptors
+        return FunctionTool(bound, **self._options)  # pyright: ignore[reportArgumentType] the options it was made with
+
+    def __repr__(self) -> str:
+        return f"<tool {self.__name__}>"
+
+    def bind(self, arguments: JsonObject) -> "BoundFunction":
+        """Validates and coerces the arguments; raises `InvalidArguments`, which lists what is wrong path by path."""
+        try:
+            model = self._model.model_validate(arguments)
+        except ValidationError as error:
+            raise InvalidArguments(_explain(self.__name__, error)) from None
+        given = cast("JsonObject", model.model_dump(mode="json", by_alias=True, exclude_unset=True))
+        values = {name: getattr(model, field) for field, name in self._names.items()}
+        return BoundFunction(self._function, given, values, self._context_parameter)
+
+
+class BoundFunction:
+    """One call of a function tool."""
+
+    def __init__(
+        self, function: Callable[..., object], arguments: JsonObject, values: dict[str, object], context_parameter: str | None
+    ) -> None:
+        self.arguments = arguments
+        self._function = function
+        self._values = values
+        self._context_parameter = context_parameter
+
+    def start(self, context: ToolContext) -> ToolOutput:
+        """Runs the function: coroutines and async generators on the loop, all else in a thread of its own."""
+        values = self._values
+        if self._context_parameter is not None:
+            values = {**values, self._context_parameter: context}
+        function = self._function
+        target = function if inspect.isroutine(function) else type(function).__call__
+        if inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target):
+            return cast("ToolOutput", function(**values))
+        return _in_thread(function, values, context)
+
+
+async def _in_thread(function: Callable[..., object], values: dict[str, object], context: ToolContext) -> object:
+    def work() -> object:
+        output = function(**values)
+        if inspect.isgenerator(output):
+            return _drain(cast("Generator[object, None, object]", output), context)
+        return output
+
+    context.signal_taken = True  # a thread can't be cancelled, so the call has to wait for it
+    # run_in_executor, so that a virtual loop can run thread work inline on its one clock
+    output = await asyncio.get_running_loop().run_in_executor(_DaemonThreads(), copy_context().run, work)
+    if isinstance(output, Observable):
+        return cast("Observable[object]", output)
+    if isinstance(output, AsyncIterable):
+        return cast("AsyncIterable[object]", output)
+    return await cast("Awaitable[object]", output) if inspect.isawaitable(output) else output
+
+
+def _drain(output: Generator[object, None, object], context: ToolContext) -> object:
+    last: object = None
+    for item in output:
+        context.signal.raise_if_cancelled()
+        context.update(item)
+        last = item
+    return last
+
+
+class _DaemonThreads(Executor):
+    """A daemon thread per call: one that never returns is abandoned and can't keep the process alive."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # Executor's own signature
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        threading.Thread(target=run, daemon=True, name="rxagent-tool").start()
+        return future
+
+
+def _arguments_model(name: str, function: Callable[..., object]) -> tuple[str | None, dict[str, str], type[BaseModel]]:
+    """The parameter that takes the context, the fields' parameter names, and a model of the arguments."""
+    descriptions = describe(function)[1]
+    fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    context_parameter: str | None = None
+    hints = _hints(name, function)
+    for parameter in _parameters(name, function):
+        hint = hints.get(parameter.name, _INJECTED)
+        if hint is _INJECTED:
+            raise InvalidTool(
+                f"tool {name!r}: parameter {parameter.name!r} has no type annotation, so the model can't be told what to send."
+            )
+        if hint is ToolContext:
+            context_parameter = parameter.name
+            continue
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        # fields are numbered and aliased: a parameter may have any name, also one that BaseModel uses
+        field = f"p{len(fields)}"
+        names[field] = parameter.name
+        extra = Field(alias=parameter.name, description=descriptions.get(parameter.name))
+        fields[field] = (Annotated[hint, extra], default)
+    try:
+        model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
+    except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
+        raise InvalidTool(
+            f"tool {name!r}: a parameter's type can't be described to a model: {str(error).splitlines()[0]}"
+        ) from error
+    return context_parameter, names, model
+
+
+def _parameters(name: str, function: Callable[..., object]) -> list[inspect.Parameter]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise InvalidTool(f"tool {name!r}: {function!r} has no signature that can be read; wrap it in a function.") from error
+    if (
+        parameters
+        and parameters[0].name == "self"
+        and "." in getattr(function, "__qualname__", "")
+        and not inspect.ismethod(function)
+    ):
+        parameters = parameters[1:]  # a method in its class body; FunctionTool.__get__ binds it
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise InvalidTool(
+                f"tool {name!r}: parameter {parameter} can't be sent by a model, which names each argument. Use plain parameters."
+            )
+    return parameters
+
+
+def _hints(name: str, function: Callable[..., object]) -> dict[str, Any]:
+    target: Any = function if inspect.isroutine(function) else type(function).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise InvalidTool(
+            f"tool {name!r}: its annotations can't be resolved: {error}. Define the types at module level."
+        ) from error
+
+
+class _PlainSchema(GenerateJsonSchema):
+    """Without the titles pydantic makes up: they are noise to a model."""
+
+    def get_title_from_name(self, name: str) -> str:
+        return ""
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+
+def _schema(name: str, model: type[BaseModel]) -> JsonObject:
+    try:
+        schema = cast("JsonObject", model.model_json_schema(by_alias=True, schema_generator=_PlainSchema))
+    except PydanticInvalidForJsonSchema as error:
+        raise InvalidTool(f"tool {name!r}: a parameter's type has no JSON schema: {str(error).splitlines()[0]}") from error
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+    return schema
+
+
+def _explain(name: str, error: ValidationError) -> str:
+    lines = [f"Invalid arguments for tool {name!r}:"]
+    for item in error.errors(include_url=False, include_context=False):
+        path = ".".join(str(step) for step in item["loc"]) or "(arguments)"
+        got = "" if item["type"] == "missing" else f" (got {item['input']!r:.100})"
+        lines.append(f"- {path}: {item['msg']}{got}")
+    return "\n".join(lines)
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    *, name: str | None = None, description: str | None = None, sequential: bool = False, timeout: float | None = None
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    sequential: bool = False,
+    timeout: float | None = None,
+) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+    """Makes a tool of a function, coroutine function, (async) generator, or function that returns an Observable.
+
+    Name, description and JSON schema come from the signature, the annotations and the docstring.
+    A parameter annotated `ToolContext` gets the context. Plain functions run in a thread of their own.
+
+    Args:
+        function: set when used as plain ``@tool``.
+        name: instead of the function's name.
+        description: instead of the docstring's text.
+        sequential: a batch with this tool runs one call at a time.
+        timeout: seconds, in place of ``Limits.tool_timeout``.
+
+    Raises:
+        InvalidTool: a parameter can't be described to a model; says which and why.
+    """
+
+    def make(function: Callable[P, R]) -> FunctionTool[P, R]:
+        return FunctionTool(function, name=name, description=description, sequential=sequential, timeout=timeout)
+
+    return make if function is None else make(function)
+
+
+def as_tools(tools: Sequence[Tool | Callable[..., object]]) -> tuple[Tool, ...]:
+    """Takes tools and plain functions.
+
+    Raises:
+        DuplicateTool: two have one name.
+        InvalidTool: an item is neither.
+    """
+    made: dict[str, Tool] = {}
+    for item in tools:
+        if isinstance(item, Tool):
+            each: Tool = item
+        elif callable(item):
+            each = tool(item)
+        else:
+            raise InvalidTool(f"{item!r:.100} is no tool: pass a function, or what @tool makes of one.")
+        name = each.declaration.name
+        if name in made:
+            raise DuplicateTool(f"two tools are named {name!r}; rename one with tool(name=…).")
+        made[name] = each
+    return tuple(made.values())
