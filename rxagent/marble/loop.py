@@ -236,10 +236,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # -- threads and sockets -----------------------------------------------------------------
 
     def run_in_executor(self, executor: object, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Run ``func`` here and now, as if a thread had done it at once."""
+        """Run ``func`` here and now, as if a thread had done it at once.
+
+        It stays on the loop's own thread, and can tell: code that would block until the loop has
+        done something finds the loop running and refuses, instead of waiting for ever.
+        """
         future: asyncio.Future[T] = self.create_future()
-        # As on a real worker thread, no loop is running for what is called.
-        asyncio._set_running_loop(None)
         try:
             future.set_result(func(*args))
         except (KeyboardInterrupt, SystemExit):
@@ -248,8 +250,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
             future.set_exception(RuntimeError(f"the thread's function raised {error!r}"))
         except BaseException as error:
             future.set_exception(error)
-        finally:
-            asyncio._set_running_loop(self)
         return future
 
     def _write_to_self(self) -> None:

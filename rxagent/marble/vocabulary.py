@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """In a user's line: ``steer``, ``interrupt``, ``follow_up`` or ``abort``, with its text."""
+    """In a user's line: something done to the agent (see `ACTIONS`), with its text."""
 
     kind: str
     text: str = ""
@@ -56,7 +56,7 @@ SHORT = {
     "error": "model_error",
     "update": "message_update",
 }
-ACTIONS = frozenset({"steer", "interrupt", "follow_up", "abort"})
+ACTIONS = frozenset({"prompt", "steer", "interrupt", "follow_up", "abort", "continue", "retry", "reset"})
 ROLES = frozenset({"system", "user", "assistant", "tool"})
 CLASSES: dict[str, type] = {
     str(next(f.default for f in fields(kind) if f.name == "type")): kind

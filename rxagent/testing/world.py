@@ -1,16 +1,117 @@
-"""The names that the expressions of marble blocks can use."""
+"""The names that the expressions of marble blocks can use: rxagent, Rx, and `run`, `session`, `cold`, `slow`."""
 
 import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import reactivex as rx
+from reactivex import Observable, abc
 from reactivex import operators as rxops
+from reactivex.disposable import CompositeDisposable
 
-from rxagent import events, flow, messages
+import rxagent
+from rxagent import flow
+from rxagent.engine import Agent, AgentContext, LoopConfig, run_loop
+from rxagent.events import AnyEvent
+from rxagent.marble.streams import Source
+from rxagent.models import Model, ScriptedModel
+from rxagent.state import AgentState
+from rxagent.testing.lines import Actable, LineModel, LineTool, act
+from rxagent.tools import Tool
+
+T = TypeVar("T")
+
+ModelInput = Source | Model | str | Sequence[Source | Model | str]
+ToolInput = Source | Tool | Callable[..., object]
+
+
+class Trial(Observable[AnyEvent]):
+    """The events of an agent under test; subscribing also starts the user's line. ``state`` is the agent's."""
+
+    def __init__(self, agent: Agent, events: Observable[AnyEvent], user: Observable[object] | None) -> None:
+        super().__init__()
+        self.agent = agent
+        self._events = events
+        self._user = user
+
+    @property
+    def state(self) -> AgentState:
+        """The agent's present state."""
+        return self.agent.state
+
+    def _subscribe_core(
+        self, observer: abc.ObserverBase[AnyEvent], scheduler: abc.SchedulerBase | None = None
+    ) -> abc.DisposableBase:
+        both = CompositeDisposable()
+        if self._user is not None:
+            both.add(self._user.subscribe(lambda action: act(action, cast("Actable", self.agent))))
+        both.add(self._events.subscribe(observer))
+        return both
+
+
+def agent(model: ModelInput, *, tools: Sequence[ToolInput] = (), **options: Any) -> Agent:
+    """An agent whose model and tools may be input lines; ``options`` are those of `Agent`, and its modes."""
+    modes = {name: options.pop(name) for name in ("tool_mode", "steering_mode", "follow_up_mode") if name in options}
+    made = Agent(_model(model), tools=[_tool(t) for t in tools], **options)
+    for name, mode in modes.items():
+        setattr(made, name, mode)
+    return made
+
+
+def run(  # the ways to begin a run, in the words of an agent
+    prompt: object,
+    *,
+    model: ModelInput,
+    user: Observable[object] | None = None,
+    before: Callable[[Agent], object] | None = None,
+    **options: Any,
+) -> Trial:
+    """The events of one run that begins now. ``user`` acts on the agent meanwhile, ``before`` acts before the run."""
+    made = agent(model, **options)
+    if before is not None:
+        before(made)
+    return Trial(made, made.prompt(cast("str", prompt)), user)
+
+
+def session(*, model: ModelInput, user: Observable[object] | None = None, **options: Any) -> Trial:
+    """The events of an agent's whole life; it does what ``user`` says, and never ends."""
+    made = agent(model, **options)
+    return Trial(made, made.events, user)
+
+
+def cold(prompt: object, *, model: ModelInput, tools: Sequence[ToolInput] = (), **options: Any) -> Observable[AnyEvent]:
+    """``run_loop``: every subscription is a run of its own, and disposing it cancels that run."""
+    return run_loop(prompt, AgentContext(tools=[_tool(t) for t in tools]), LoopConfig(model=_model(model), **options))
+
+
+def slow(seconds: float) -> Callable[[Observable[T]], Observable[T]]:
+    """An operator that takes ``seconds`` over each value: it holds whoever sent it."""
+
+    def take_time(_: T) -> None:
+        asyncio.get_running_loop().call_later(seconds, flow.hold())
+
+    return rxops.do_action(take_time)
+
+
+def _model(given: ModelInput) -> Any:
+    if isinstance(given, Source):
+        return LineModel(given)
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return [_model(each) for each in given]
+    return given
+
+
+def _tool(given: ToolInput) -> Tool | Callable[..., object]:
+    return LineTool(given) if isinstance(given, Source) else given
 
 
 def world() -> dict[str, object]:
     """A fresh namespace for one block."""
-    names: dict[str, object] = {"asyncio": asyncio, "rx": rx, "rxops": rxops}
-    names.update(events=events, messages=messages, flow=flow)
+    names: dict[str, object] = {name: getattr(rxagent, name) for name in rxagent.__all__}
     names.update({name: getattr(flow, name) for name in flow.__all__})
+    names.update(asyncio=asyncio, rx=rx, rxops=rxops, flow=flow, ops=rxagent.operators, ScriptedModel=ScriptedModel)
+    names.update(agent=agent, run=run, session=session, cold=cold, slow=slow)
     return names
+
+
+__all__ = ["Trial", "agent", "cold", "run", "session", "slow", "world"]

@@ -84,18 +84,15 @@ def test_wait_for_queue_and_gather_share_the_clock():
     assert run_virtual(main()) == (0.75, [0, 1, 2])
 
 
-def test_thread_work_runs_inline_without_a_running_loop():
-    def work(x: int) -> tuple[int, bool, bool]:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return x, True, threading.current_thread() is threading.main_thread()
-        return x, False, False
+def test_thread_work_runs_inline_on_the_loops_own_thread():
+    def work(x: int) -> tuple[int, asyncio.AbstractEventLoop, threading.Thread]:
+        return x, asyncio.get_running_loop(), threading.current_thread()
 
-    async def main() -> tuple[int, bool, bool]:
-        return await asyncio.to_thread(work, 7)
+    async def main() -> bool:
+        found = await asyncio.to_thread(work, 7)
+        return found == (7, asyncio.get_running_loop(), threading.current_thread())
 
-    assert run_virtual(main()) == (7, True, True)
+    assert run_virtual(main())
 
 
 def test_thread_work_that_raises_raises_where_it_is_awaited():
