@@ -174,7 +174,10 @@ class BodyReader:
             self._decoder.feed([("", line) for line in (lines if _complete(lines[-1]) else lines[:-1])])
 
     def _too_large(self) -> None:
-        self._fail(f"the server sent an event of more than {self._cap >> 20} MiB; it was refused (HttpOptions.max_event)", retryable=False)
+        self._fail(
+            f"the server sent an event of more than {self._cap >> 20} MiB; it was refused (HttpOptions.max_event)",
+            retryable=False,
+        )
 
     def _fail(self, message: str, *, retryable: bool) -> None:
         if not self._decoder.done:

@@ -104,7 +104,9 @@ def _short(request: ModelRequest, prompt: str) -> str:
 
 def _report(results: list[ToolResultMessage]) -> str:
     told = [
-        f"{r.tool_name} failed: {r.text.strip()[:200]}" if r.is_error else f"{r.tool_name} says {r.text.strip()[:500] or 'nothing'}"
+        f"{r.tool_name} failed: {r.text.strip()[:200]}"
+        if r.is_error
+        else f"{r.tool_name} says {r.text.strip()[:500] or 'nothing'}"
         for r in results
     ]
     return "; ".join(told) + ". (Told by the demo model, which is scripted.)"

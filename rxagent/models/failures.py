@@ -20,17 +20,18 @@ def failure_of(error: Exception, base_url: str) -> ModelError:
     words = str(error) or type(error).__name__
     match error:
         case aiohttp.InvalidURL():
-            return ModelError("invalid_request", f"{where} is no URL that can be asked")
+            found = ModelError("invalid_request", f"{where} is no URL that can be asked")
         case aiohttp.ConnectionTimeoutError():
-            return ModelError("timeout", f"no connection to {where} within the time limit", retryable=True)
+            found = ModelError("timeout", f"no connection to {where} within the time limit", retryable=True)
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return ModelError("transport", f"no secure connection to {where}: {words}")
+            found = ModelError("transport", f"no secure connection to {where}: {words}")
         case aiohttp.ClientConnectorDNSError():
-            return ModelError("transport", f"no host {URL(base_url).host!r} is known: {words}", retryable=True)
+            found = ModelError("transport", f"no host {URL(base_url).host!r} is known: {words}", retryable=True)
         case aiohttp.ClientConnectorError():
             said = f"no connection to {where}: {words}. Is the server running, and is the base URL right?"
-            return ModelError("transport", said, retryable=True)
+            found = ModelError("transport", said, retryable=True)
         case TimeoutError():
-            return ModelError("timeout", f"{where} was silent for too long", retryable=True)
+            found = ModelError("timeout", f"{where} was silent for too long", retryable=True)
         case _:
-            return ModelError("transport", f"the connection to {where} broke: {words}", retryable=True)
+            found = ModelError("transport", f"the connection to {where} broke: {words}", retryable=True)
+    return found

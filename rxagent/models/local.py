@@ -27,7 +27,9 @@ class LocalModel:
 
     """
 
-    def __init__(self, model: str = "", *, options: HttpOptions | None = None, endpoints: tuple[Endpoint, ...] | None = None) -> None:
+    def __init__(
+        self, model: str = "", *, options: HttpOptions | None = None, endpoints: tuple[Endpoint, ...] | None = None
+    ) -> None:
         self._wanted = model
         self._options = options
         self._endpoints = endpoints if endpoints is not None else tuple(ENDPOINTS[name] for name in LOCAL)
@@ -50,7 +52,9 @@ class LocalModel:
         if self._found is None:
             tried = ", ".join(f"{e.provider} ({e.base_url})" for e in self._endpoints)
             what = f"a server with the model {self._wanted!r}" if self._wanted else "a model server"
-            yield ModelError("transport", f"{what} was not found on this machine; looked for {tried}. Start one, or give base_url.")
+            yield ModelError(
+                "transport", f"{what} was not found on this machine; looked for {tried}. Start one, or give base_url."
+            )
             return
         stream = self._found.stream(request)
         try:

@@ -46,7 +46,11 @@ class ChatWire:
 def chat_body(request: ModelRequest, target: Target) -> JsonObject:
     """The request's JSON body."""
     switches = target.switches
-    body: JsonObject = {"model": target.model, "messages": cast("JsonValue", _messages(request, switches)), "stream": request.streaming}
+    body: JsonObject = {
+        "model": target.model,
+        "messages": cast("JsonValue", _messages(request, switches)),
+        "stream": request.streaming,
+    }
     if request.streaming and switches.include_usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
@@ -94,7 +98,9 @@ def _response_format(schema: JsonObject, switches: Switches) -> JsonObject:
 def _system(request: ModelRequest, switches: Switches) -> str:
     if request.output_schema is None or switches.structured_output == "json_schema":
         return request.system_prompt
-    asked = f"Answer with one JSON object and nothing else. It follows this JSON schema: {to_json(request.output_schema).decode()}"
+    asked = (
+        f"Answer with one JSON object and nothing else. It follows this JSON schema: {to_json(request.output_schema).decode()}"
+    )
     return f"{request.system_prompt}\n\n{asked}" if request.system_prompt else asked
 
 

@@ -11,17 +11,19 @@ from rxagent.models.fields import as_object, as_text
 
 
 class Call:
-    """One call. Its start is held back until its name is known, and for one fragment if the id isn't."""
+    """One call. Its start waits for the arguments, so that an id or the rest of a name may still come."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.index = -1  # of its block; given when it opens
+        self.said = ""  # the id that the server gave, which may be that of another call as well
         self.id = ""
         self.name = ""
         self.started = False
         self._fragments = 0
         self._pieces: list[str] = []
         self._sent = 0
+        self._restarts = False  # some piece may begin the arguments again
         self._object: JsonObject | None = None
         self._extra: JsonValue = None
 
@@ -29,32 +31,35 @@ class Call:
         """Takes one fragment in: id and name are assigned, arguments appended."""
         self._fragments += 1
         function = as_object(fragment.get("function"))
-        self.id = self.id or as_text(fragment.get("id"))
-        self.name = self.name or as_text(function.get("name")) or as_text(fragment.get("name"))
+        self.name = _name(self.name, as_text(function.get("name")) or as_text(fragment.get("name")))
         self._extra = fragment.get("extra_content") or self._extra
         arguments = function.get("arguments")
         if arguments is None:
             arguments = fragment.get("arguments")
         if isinstance(arguments, dict):
             self._object = arguments
-        elif isinstance(arguments, str):
-            if arguments:
-                self._pieces.append(arguments)
         elif arguments is not None:
-            self._pieces.append(to_json(arguments).decode())
+            self._piece(arguments if isinstance(arguments, str) else to_json(arguments).decode())
         if self.started:
             self._send(out)
-        elif self.name and (self.id or self._fragments > 1):
-            self._start(out)
+        elif self.name and self._pieces and (self.id or self._fragments > 1):
+            self.start(out)
+
+    def start(self, out: list[ModelEvent]) -> None:
+        """Opens the block, if it isn't open."""
+        if not self.started:
+            self.started = True
+            out.append(ToolCallStart(self.id or f"call_{self.number}", self.name, self.index))
+            self._send(out)
 
     def close(self, out: list[ModelEvent]) -> None:
         """The call is complete."""
-        if not self.started:
-            self._start(out)
+        self.start(out)
         if self._object is not None and not self._pieces:
             out.append(tool_call_delta(to_json(self._object).decode(), self.index))
         replay: JsonObject | None = {"wire": "openai-chat", "extra_content": self._extra} if self._extra else None
-        out.append(ToolCallEnd(self.index, self._object, replay))
+        arguments = self._object if self._object is not None else self._repeated() if self._restarts else None
+        out.append(ToolCallEnd(self.index, arguments, replay))
 
     @property
     def has_arguments(self) -> bool:
@@ -66,24 +71,45 @@ class Call:
         """Its arguments so far are the beginning of something."""
         if not self._pieces:
             return False
-        if not self._pieces[-1].rstrip().endswith("}"):
-            return True
-        try:
-            from_json("".join(self._pieces))
-        except ValueError:
-            return True
-        return False
+        return not self._pieces[-1].rstrip().endswith("}") or _object("".join(self._pieces)) is None
 
-    def _start(self, out: list[ModelEvent]) -> None:
-        self.started = True
-        out.append(ToolCallStart(self.id or f"call_{self.number}", self.name, self.index))
-        self._send(out)
+    def _piece(self, piece: str) -> None:
+        if not piece:
+            return
+        if self._pieces == ["{}"] and piece.lstrip().startswith("{") and not self._sent:
+            self._pieces.clear()  # a placeholder; the arguments follow
+        self._restarts = self._restarts or (bool(self._pieces) and piece.startswith("{"))
+        self._pieces.append(piece)
 
     def _send(self, out: list[ModelEvent]) -> None:
         pieces = self._pieces
-        while self._sent < len(pieces):
+        while self._sent < len(pieces) and pieces != ["{}"]:
             out.append(tool_call_delta(pieces[self._sent], self.index))
             self._sent += 1
+
+    def _repeated(self) -> JsonObject | None:
+        """The arguments, where a server sent them again: all of them so far in each piece, or whole after their pieces."""
+        last = self._pieces[-1]
+        if (found := _object(last)) is None or _object("".join(self._pieces)) is not None:
+            return None
+        before = self._pieces[:-1]
+        grew = all(later.startswith(earlier) for earlier, later in zip(before, self._pieces[1:], strict=True))
+        return found if grew or "".join(before) == last else None
+
+
+def _name(known: str, said: str) -> str:
+    """A name said again is the same name; another is the rest of it."""
+    if not said or said == known:
+        return known
+    return said if said.startswith(known) else known + said
+
+
+def _object(text: str) -> JsonObject | None:
+    try:
+        value: JsonValue = from_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 class Calls:
@@ -107,9 +133,17 @@ class Calls:
             self._all.append(call)
         if index is not None:
             self._by_index[index] = call
-        if call_id:
-            self._by_id.setdefault(call_id, call)
+        if call_id and not call.said:
+            call.said = call_id
+            taken = self._by_id.setdefault(call_id, call) is not call
+            call.id = f"{call_id}_{call.number}" if taken else call_id
         return call
+
+    def settle(self, out: list[ModelEvent]) -> None:
+        """Another block opens: calls that wait for more than their name wait no longer."""
+        for call in self._all:
+            if call.index >= 0 and call.name:
+                call.start(out)
 
     def close(self, out: list[ModelEvent]) -> None:
         """All calls are complete."""
@@ -124,11 +158,12 @@ class Calls:
             return known if not name else None
         if not name:
             return call
-        if call_id and call.id and call_id != call.id:
+        if call_id and call.said and call_id != call.said:
             return None
-        if not call_id and call.name and (name != call.name or not call.unfinished) and call.has_arguments:
-            return None
-        return call
+        if not call.name or not call.has_arguments or call.unfinished:
+            return call
+        # one index, and one id or none, for all calls: a name after whole arguments begins the next one
+        return call if call_id and name == call.name else None
 
     def _unnumbered(self, call_id: str, name: str) -> Call | None:
         last = self._all[-1] if self._all else None

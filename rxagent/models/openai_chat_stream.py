@@ -67,6 +67,7 @@ class ChatDecoder(Decoder):
         self._kind = ""  # of the open block: text, thinking or none
         self._calls = Calls()
         self._finish: StopReason | None = None
+        self._finished = False
         self._reason = ""
         self._usage: JsonObject = {}
         self._details: list[JsonObject] = []
@@ -83,6 +84,7 @@ class ChatDecoder(Decoder):
                 if isinstance(delta, dict) and len(delta) == 1:
                     text = delta.get("content")
                     if isinstance(text, str) and text:
+                        self._finished = False
                         self.out.append(text_delta(text, self._index))
                         return
         self._general(name, value)
@@ -95,8 +97,8 @@ class ChatDecoder(Decoder):
 
     @property
     def complete(self) -> bool:
-        """The finish reason was seen; only usage and ``[DONE]`` may follow."""
-        return self._finish is not None
+        """The finish reason was seen and nothing of the answer since; usage and ``[DONE]`` may follow."""
+        return self._finished
 
     def sentinel(self) -> None:
         """``[DONE]``: the stream is over, with or without a finish reason."""
@@ -123,13 +125,13 @@ class ChatDecoder(Decoder):
                 self._choice(item)
                 if self.done:
                     return
-        if value.get("error") or name == "error":
-            self.fail_with(value)
-        elif not isinstance(value.get("choices"), list) and not value.get("usage") and _complains(value):
+        silent = not isinstance(value.get("choices"), list) and not value.get("usage")
+        if value.get("error") or name == "error" or (silent and _complains(value)):
             self.fail_with(value)
 
     def _choice(self, choice: JsonObject) -> None:
         self._answered = True
+        said = len(self.out)
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             # a whole message; some servers repeat it at the end of a stream
@@ -138,12 +140,15 @@ class ChatDecoder(Decoder):
             self._delta(delta)
         elif isinstance(choice.get("text"), str):
             self._text(as_text(choice.get("text")))
+        if len(self.out) > said:
+            self._finished = False  # the finish reason came too early
         merge_known(self._usage, choice.get("usage"))
         if choice.get("error"):
             self.fail_with(choice)
             return
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
+            self._finished = True
             stop = _STOPS.get(reason.lower(), "stop")
             if self._finish is None or _RANK[stop] > _RANK[self._finish]:
                 self._finish, self._reason = stop, reason
@@ -176,6 +181,7 @@ class ChatDecoder(Decoder):
             return
         if call.index < 0:
             self._shut()
+            self._calls.settle(self.out)
             self._index += 1
             call.index = self._index
             self.has_calls = True
@@ -186,6 +192,7 @@ class ChatDecoder(Decoder):
             return
         if self._kind != "text":
             self._shut()
+            self._calls.settle(self.out)
             self._index += 1
             self._kind = "text"
             self.out.append(TextStart(self._index))
@@ -194,6 +201,7 @@ class ChatDecoder(Decoder):
     def _thinking(self, text: str) -> None:
         if self._kind != "thinking":
             self._shut()
+            self._calls.settle(self.out)
             self._index += 1
             self._kind = "thinking"
             self.out.append(ThinkingStart(self._index))
@@ -257,6 +265,11 @@ def _reasoning(delta: JsonObject) -> tuple[str, str]:
 
 
 def _complains(value: JsonObject) -> bool:
-    return value.get("object") == "error" or value.get("type") == "error" or any(
-        isinstance(value.get(key), str | list | dict) and value.get(key) for key in ("message", "detail", "errors", "msg", "error_message")
+    return (
+        value.get("object") == "error"
+        or value.get("type") == "error"
+        or any(
+            isinstance(value.get(key), str | list | dict) and value.get(key)
+            for key in ("message", "detail", "errors", "msg", "error_message")
+        )
     )

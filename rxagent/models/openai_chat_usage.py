@@ -28,7 +28,10 @@ def usage_of(raw: JsonObject) -> Usage | None:
     return Usage(
         given,
         output,
-        _either(_first(prompt, "cached_tokens", "cache_read_tokens"), _first(raw, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens")),
+        _either(
+            _first(prompt, "cached_tokens", "cache_read_tokens"),
+            _first(raw, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens"),
+        ),
         _either(_first(prompt, "cache_write_tokens", "cache_creation_tokens"), _first(raw, "cache_creation_input_tokens")),
         reasoning,
         float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,

@@ -69,7 +69,9 @@ class CallIds:
         """The id as the wire takes it."""
         if self._shortest <= len(call_id) <= self._longest and not self._bad.search(call_id):
             return call_id
-        digest = hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[: self._longest if self._shortest > 1 else min(12, self._longest)]
+        digest = hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[
+            : self._longest if self._shortest > 1 else min(12, self._longest)
+        ]
         kept = self._bad.sub("_", call_id)[: max(self._longest - 13, 0) if self._shortest == 1 else 0]
         return f"{kept}_{digest}" if kept else digest
 

@@ -22,7 +22,14 @@ _WIRES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "gemini": ("rxagent.models.gemini", "GeminiWire"),
     }
 )
-_FAMILIES = (("gpt-", "openai"), ("o1", "openai"), ("o3", "openai"), ("o4", "openai"), ("claude", "anthropic"), ("gemini", "gemini"))
+_FAMILIES = (
+    ("gpt-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("claude", "anthropic"),
+    ("gemini", "gemini"),
+)
 
 
 def resolve(
@@ -106,7 +113,9 @@ def _unknown(name: str, prefix: str, endpoint: Endpoint | None) -> UnknownModel:
 def _at(endpoint: Endpoint, base_url: str | None, name: str) -> Endpoint:
     url = base_url
     if url is None:
-        url = next((value for variable in endpoint.base_env if (value := os.environ.get(variable, "").strip())), endpoint.base_url)
+        url = next(
+            (value for variable in endpoint.base_env if (value := os.environ.get(variable, "").strip())), endpoint.base_url
+        )
     if not url:
         wanted = f" or set {endpoint.base_env[0]}" if endpoint.base_env else ""
         raise UsageError(f"{name!r} needs to know its server: give base_url{wanted}")
@@ -119,7 +128,9 @@ def _at(endpoint: Endpoint, base_url: str | None, name: str) -> Endpoint:
     if parts.hostname == urlsplit(endpoint.base_url).hostname or endpoint.wire != "openai-chat" or not endpoint.base_url:
         return replace(endpoint, base_url=url)
     # another server of the chat wire: what the table says of that one, or what any compatible server takes
-    known = next((row for row in ENDPOINTS.values() if row.base_url and _host(row.base_url) == parts.hostname and row.key_env), None)
+    known = next(
+        (row for row in ENDPOINTS.values() if row.base_url and _host(row.base_url) == parts.hostname and row.key_env), None
+    )
     return replace(endpoint, base_url=url, switches=known.switches if known else _foreign(endpoint))
 
 

@@ -101,7 +101,7 @@ class ScriptedModel:
                     yield event
                 return
             events = self._events(request, turn)
-        except Exception as error:  # noqa: BLE001 - nothing but events leaves a model
+        except Exception as error:
             events = [_failure(error)]
         for event in events:
             await self._pause()
@@ -114,7 +114,11 @@ class ScriptedModel:
     def _events(self, request: ModelRequest, turn: object) -> Iterable[ModelEvent]:
         if turn is _END:
             n = len(self.requests)
-            return [ModelError("invalid_request", f"the script has {n - 1} turns and this is request {n}: add a turn to ScriptedModel")]
+            return [
+                ModelError(
+                    "invalid_request", f"the script has {n - 1} turns and this is request {n}: add a turn to ScriptedModel"
+                )
+            ]
         if isinstance(turn, Exception):
             return [_failure(turn)]
         if isinstance(turn, ModelError):
@@ -155,7 +159,9 @@ class _Play:
         for part in message.content:
             self.part(part)
         if message.stop_reason in ("error", "aborted"):
-            self.events.append(ModelError("server", message.error_message or f"the scripted answer ended as {message.stop_reason}"))
+            self.events.append(
+                ModelError("server", message.error_message or f"the scripted answer ended as {message.stop_reason}")
+            )
         else:
             self.end(message.stop_reason, message.usage or usage)
         return self.events

@@ -41,7 +41,9 @@ class HttpModel:
 
     """
 
-    def __init__(self, wire: Wire, target: Target, *, api_key: KeySource | None = None, options: HttpOptions | None = None) -> None:
+    def __init__(
+        self, wire: Wire, target: Target, *, api_key: KeySource | None = None, options: HttpOptions | None = None
+    ) -> None:
         self._wire = wire
         self._target = target
         self._key = api_key
@@ -81,20 +83,13 @@ class HttpModel:
             try:
                 key = decoder.secret = await self._key_for(request)
                 response = await self._post(request, key, exchange)
-                if response.status >= 400:
+                if response.status >= 300:
                     events = reader.refused(await _head(exchange), response.status, _lower(response.headers))
                 else:
-                    events = []
-                    async for chunk in response.content.iter_any():
-                        if exchange.recording is not None:
-                            exchange.recording.chunk(chunk)
+                    while not reader.done and (chunk := await (exchange.read_soon() if reader.complete else exchange.read())):
                         for event in reader.feed(chunk):
                             yield event
-                        if reader.complete:
-                            events = await _rest(exchange, reader)
-                            break
-                    else:
-                        events = reader.end()
+                    events = reader.end()
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 exchange.then = "reset"
                 events = reader.broken(failure_of(error, self._target.endpoint.base_url))
@@ -182,6 +177,14 @@ class _Exchange:
             self.recording.chunk(chunk)
         return chunk
 
+    async def read_soon(self) -> bytes:
+        """The next bytes after a whole answer; a server that says no more and stays connected does not delay its end."""
+        try:
+            async with asyncio.timeout(_REST):
+                return await self.read()
+        except TimeoutError:
+            return b""
+
 
 async def _head(exchange: _Exchange) -> bytes:
     """The body of an error. The status has said the most; what can't be read of the body is no loss."""
@@ -193,19 +196,6 @@ async def _head(exchange: _Exchange) -> bytes:
     except (aiohttp.ClientError, OSError, TimeoutError):
         pass
     return raw
-
-
-async def _rest(exchange: _Exchange, reader: BodyReader) -> list[ModelEvent]:
-    """What follows a whole answer. Servers that say no more and keep the connection open don't delay its end for long."""
-    events: list[ModelEvent] = []
-    try:
-        async with asyncio.timeout(_REST):
-            while not reader.done and (chunk := await exchange.read()):
-                events += reader.feed(chunk)
-    except (aiohttp.ClientError, OSError, TimeoutError):
-        # usage may be missing then, the answer isn't
-        pass
-    return events + reader.end()
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -176,7 +176,11 @@ class Decoder:
     def end(self, stop: StopReason | None, usage: Usage | None = None, replay: JsonObject | None = None) -> None:
         """Ends the answer. ``stop``: what the server said; calls mean ``tool_use`` unless it was cut or filtered."""
         if self.damaged and self.has_calls:
-            self.fail(ModelError("protocol", "the stream was damaged (invalid UTF-8), so its tool calls can't be trusted", retryable=True))
+            self.fail(
+                ModelError(
+                    "protocol", "the stream was damaged (invalid UTF-8), so its tool calls can't be trusted", retryable=True
+                )
+            )
             return
         if stop not in ("length", "content_filter"):
             stop = "tool_use" if self.has_calls else "stop"
@@ -219,7 +223,9 @@ class Wire(Protocol):
     """One protocol: how a request is written and how its answer is read. Stateless."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What endpoints call it."""
+        ...
 
     def call(self, request: ModelRequest, target: Target) -> HttpCall:
         """Writes the request."""
