@@ -1,10 +1,9 @@
 """The calls of one answer: in parallel or one by one, within the limit, results in call order."""
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rxagent.engine.call import Call, Done
+from rxagent.engine.call import Call
 from rxagent.engine.scope import Scope
 from rxagent.engine.session import new_id, wall_clock
 from rxagent.events import Interrupt, MessageEnd, MessageStart, ToolEnd, ToolStart
@@ -37,18 +36,16 @@ class BatchEnd:
 
 @dataclass(slots=True)
 class Batch:
-    """Runs the calls of one answer that have no result yet.
+    """Runs the calls of the latest answer that have no result yet, and puts all results into the transcript.
 
-    ``refusal``: run none, and give each this error result. ``finished``: results of an earlier run.
+    ``refusal``: run none, and give each this error result.
     """
 
     scope: Scope
-    calls: tuple[ToolCall, ...]
     refusal: str | None = None
-    finished: dict[str, ToolResult] = field(default_factory=dict[str, ToolResult])
     _cut: str | None = field(default=None, init=False)
-    _running: dict["asyncio.Task[Done]", Call] = field(default_factory=dict["asyncio.Task[Done]", Call], init=False)
-    _done: dict[str, Done] = field(default_factory=dict[str, Done], init=False)
+    _running: dict["asyncio.Task[None]", Call] = field(default_factory=dict["asyncio.Task[None]", Call], init=False)
+    _interrupts: dict[str, tuple[Interrupt, ...]] = field(default_factory=dict[str, tuple[Interrupt, ...]], init=False)
 
     async def run(self) -> BatchEnd:
         """Runs them all; leaves no task behind, also when it is cancelled."""
@@ -56,7 +53,9 @@ class Batch:
         try:
             await self._run_all()
         except BaseException:
-            await self._stop()
+            self.cut(self.scope.signal.reason or "the run ended")
+            if self._running:
+                await asyncio.wait(tuple(self._running))  # each within its grace period; their results stand in the log
             raise
         finally:
             self.scope.inbox.on_interrupt = None
@@ -73,7 +72,8 @@ class Batch:
 
     async def _run_all(self) -> None:
         tools = {tool.declaration.name: tool for tool in self.scope.setup.tools}
-        waiting = [Call(self.scope, call, tools.get(call.name)) for call in self.calls if call.id not in self.finished]
+        unanswered = self.scope.session.progress.unanswered
+        waiting = [Call(self.scope, p.call, tools.get(p.call.name)) for p in unanswered if p.result is None]
         one_by_one = self.scope.config.tool_mode == "sequential" or any(call.sequential for call in waiting)
         most = 1 if one_by_one else self.scope.config.limits.max_parallel_tools
         for call in waiting:
@@ -88,32 +88,23 @@ class Batch:
 
     async def _wait(self, until: str) -> None:
         done, _ = await asyncio.wait(tuple(self._running), return_when=until)
-        self._take(done)
-
-    def _take(self, tasks: Iterable["asyncio.Task[Done]"]) -> None:
-        for task in tasks:
-            self._done[self._running.pop(task).id] = task.result()
-
-    async def _stop(self) -> None:
-        """Ends what still runs, within its grace period, keeping the results that are there."""
-        self.cut(self.scope.signal.reason or "the run ended")
-        if self._running:
-            done, _ = await asyncio.wait(tuple(self._running))
-            self._take(done)
+        for task in done:
+            call = self._running.pop(task)
+            task.result()  # a call's failure is its result; what comes out here is the run's own (a store's, say)
+            self._interrupts[call.id] = call.interrupts
 
     async def _collect(self) -> BatchEnd:
-        results = {**self.finished, **{call_id: done.result for call_id, done in self._done.items()}}
-        interrupts = tuple(i for call in self.calls if (done := self._done.get(call.id)) for i in done.interrupts)
+        scope, progress = self.scope, self.scope.session.progress
+        interrupts = tuple(i for call_id in progress.calls for i in self._interrupts.get(call_id, ()))
         if interrupts:
             return BatchEnd(interrupts=interrupts)
-        messages: list[ToolResultMessage] = []
-        for call in self.calls:
-            message = result_message(call, results[call.id])
-            await self.scope.emit(MessageStart(message, origin=self.scope.origin))
-            await self.scope.emit(MessageEnd(message, origin=self.scope.origin))
-            messages.append(message)
-        terminate = bool(self.calls) and all(results[call.id].terminate for call in self.calls)
-        return BatchEnd(tuple(messages), terminate=terminate)
+        terminate = all(call.result is not None and call.result.terminate for call in progress.calls.values())
+        for call in progress.unanswered:
+            assert call.result is not None
+            message = result_message(call.call, call.result)
+            await scope.emit(MessageStart(message, origin=scope.origin))
+            await scope.emit(MessageEnd(message, origin=scope.origin))
+        return BatchEnd(progress.results, terminate=terminate)
 
 
 def abandon(scope: Scope, reason: str) -> list[ToolStart | ToolEnd | MessageStart | MessageEnd]:

@@ -9,7 +9,6 @@
 import asyncio
 import inspect
 from collections.abc import AsyncIterable, Awaitable
-from dataclasses import dataclass
 from typing import cast
 
 from pydantic import JsonValue
@@ -28,12 +27,7 @@ class Abandoned(RxAgentError):
     """A tool that was told to stop went on beyond its grace period; what it still does is ignored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How a call ended. ``interrupts``: the questions it asked, when it waits for answers."""
-
-    result: ToolResult
-    interrupts: tuple[Interrupt, ...] = ()
+WAITING = ToolResult(summary="waiting for an answer")
 
 
 class Call:
@@ -52,7 +46,7 @@ class Call:
         self._questions = 0
         self._ended = False
         self._duration = 0.0
-        self._task: asyncio.Task[Done] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._prepare()
 
     @property
@@ -98,7 +92,7 @@ class Call:
         """Emits `ToolStart`."""
         await self._scope.emit(ToolStart(self._call.id, self._call.name, self._args, origin=self._scope.origin))
 
-    def start(self) -> "asyncio.Task[Done]":
+    def start(self) -> "asyncio.Task[None]":
         """Begins the rest of the pipeline in a task of its own."""
         self._task = self._loop.create_task(self._run(), name=f"rxagent tool {self._call.name}")
         return self._task
@@ -112,50 +106,60 @@ class Call:
         """The call will not run; ``reason`` is its error result."""
         self._problem = error_result(reason)
 
-    def finish(self, done: Done) -> ToolEnd:
-        """The event that ends the call."""
+    @property
+    def interrupts(self) -> tuple[Interrupt, ...]:
+        """The questions the call waits for; known when its task is done."""
+        return tuple(self._asked)
+
+    async def _run(self) -> None:
+        try:
+            result = await self._pipeline()
+        except (asyncio.CancelledError, Ended):  # before or after the tool itself ran: in a hook, or on the way to one
+            self._asked.clear()
+            result = error_result(self._cancelled_text())
+        await self._end(result)
+
+    async def _end(self, result: ToolResult) -> None:
+        """Emits `ToolEnd`. It is out even where the wait before it or for its consumers is cut."""
+        session = self._scope.session
+        try:
+            await session.turn()
+        finally:
+            pending = None if self._is_over() else session.publish(self._finish(result))
+        if pending is not None:
+            await session.settle(pending)
+
+    def _finish(self, result: ToolResult) -> ToolEnd:
         self._ended = True
-        result = done.result
         return ToolEnd(
             self._call.id,
             self._call.name,
             self._args,
             result,
             is_error=result.is_error,
-            interrupted=bool(done.interrupts),
+            interrupted=bool(self._asked),
             duration=self._duration,
             origin=self._scope.origin,
         )
 
-    async def _run(self) -> Done:
-        try:
-            done = await self._pipeline()
-        except asyncio.CancelledError:  # before or after the tool itself ran: in a hook, or on the way to one
-            done = Done(error_result(self._cancelled_text()))
-        except Ended:
-            done = Done(error_result(self._cancelled_text()))
-        event = self.finish(done)
-        try:
-            await self._scope.session.emit(event)
-        except asyncio.CancelledError:
-            pass  # the event is out; only the wait for its consumers was cut
-        return done
+    def _is_over(self) -> bool:
+        """Whether the run ended this call, or itself, already."""
+        progress = self._scope.session.progress
+        call = progress.calls.get(self._call.id)
+        return progress.run_id != self._scope.origin.run_id or not progress.turn_open or call is None or call.result is not None
 
-    async def _pipeline(self) -> Done:
+    async def _pipeline(self) -> ToolResult:
         if self._problem is None:
             self._problem = await self._before()
         if self._asked:
-            return self._interrupted()
+            return WAITING
         if self._problem is not None:
-            return Done(self._problem)
+            return self._problem
         await self._scope.session.acknowledged()
         result = await self._execute()
         if self._asked:
-            return self._interrupted()
-        return Done(await self._after(result) if not self._signal.cancelled else result)
-
-    def _interrupted(self) -> Done:
-        return Done(ToolResult(summary="waiting for an answer"), tuple(self._asked))
+            return WAITING
+        return result if self._signal.cancelled else await self._after(result)
 
     def _cancelled_text(self) -> str:
         return (

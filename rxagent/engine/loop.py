@@ -6,7 +6,7 @@
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue, ValidationError
@@ -71,14 +71,24 @@ class Loop:
             outcome, error = await self._outcome(messages, resume)
         except asyncio.CancelledError as cancel:
             outcome, error = self._doomed() or ("aborted", None)
-            if not scope.signal.cancelled:
+            if scope.signal.cancelled and self._task is not None:
+                self._task.uncancel()
+            else:
                 cancelled = cancel
                 scope.signal.cancel("cancelled")
-            elif self._task is not None:
-                self._task.uncancel()
+        except Exception as failure:  # a run ends in an event, whatever broke
+            outcome, error = "failed", ErrorInfo(f"{type(failure).__name__}: {failure}", "internal")
         scope.closing = True
         forget()
-        await self._close(outcome, error)
+        for event in self._closing(outcome, error):
+            pending = scope.session.publish(event)
+            if pending is None or scope.signal.cancelled:
+                continue  # once cancelled, nothing is waited for, so nothing can stop the end any more
+            try:
+                await scope.session.settle(pending)
+            except asyncio.CancelledError:
+                scope.signal.cancel("cancelled")
+                scope.session.gate.open()
         await scope.session.acknowledged()
         if cancelled is not None:
             raise cancelled
@@ -104,8 +114,6 @@ class Loop:
             return self._doomed() or (end.outcome, end.error)
         except HookFailed as failure:
             return "failed", ErrorInfo(str(failure), "hook")
-        except Exception as failure:  # a run ends in an event, whatever broke
-            return "failed", ErrorInfo(f"{type(failure).__name__}: {failure}", "internal")
 
     def _doomed(self) -> tuple[Outcome, ErrorInfo] | None:
         """A critical listener failed: the abort that followed is a failure."""
@@ -168,9 +176,7 @@ class Loop:
         if message is None or not progress.unanswered:
             await scope.emit(TurnEnd(None, origin=scope.origin))
             return True
-        finished = {call.call.id: call.result for call in progress.unanswered if call.result is not None}
-        calls = tuple(call.call for call in progress.unanswered)
-        return await self._end_turn(0, message, await Batch(scope, calls, finished=finished).run())
+        return await self._end_turn(0, message, await Batch(scope).run())
 
     async def _take_in(self, message: AnyMessage) -> None:
         origin = self._scope.origin
@@ -183,11 +189,10 @@ class Loop:
                 self._scope.inbox.delivered(message.id)
 
     async def _tools(self, message: AssistantMessage) -> BatchEnd:
-        calls = message.tool_calls
-        if not calls:
+        if not message.tool_calls:
             return BatchEnd()
         refusals = {"length": LENGTH, "content_filter": FILTERED}
-        return await Batch(self._scope, calls, refusals.get(message.stop_reason or "")).run()
+        return await Batch(self._scope, refusals.get(message.stop_reason or "")).run()
 
     async def _end_turn(self, turn: int, message: AssistantMessage, end: BatchEnd) -> bool:
         scope = self._scope
@@ -216,42 +221,27 @@ class Loop:
         if used_up is not None:
             raise Ended("limit", ErrorInfo(used_up, "limit"))
 
-    async def _close(self, outcome: Outcome, error: ErrorInfo | None) -> None:
-        """Ends whatever is open, in the grammar's order."""
+    def _closing(self, outcome: Outcome, error: ErrorInfo | None) -> Iterator[AnyEvent]:
+        """The events that end whatever is open, in the grammar's order; each is made when the last one is out."""
         progress, origin = self._scope.session.progress, self._scope.origin
         if not progress.run_open:
-            await self._out(AgentStart(origin=origin))
+            yield AgentStart(origin=origin)
         if progress.turn < 0:
-            await self._out(TurnStart(0, origin=origin))
+            yield TurnStart(0, origin=origin)
         if progress.turn_open:
-            await self._close_turn(outcome, error)
-        end = AgentEnd(tuple(progress.appended), outcome, error, progress.usage, origin=origin)
-        await self._out(end)
+            yield from self._closing_turn(outcome, error)
+        yield AgentEnd(tuple(progress.appended), outcome, error, progress.usage, origin=origin)
 
-    async def _close_turn(self, outcome: Outcome, error: ErrorInfo | None) -> None:
+    def _closing_turn(self, outcome: Outcome, error: ErrorInfo | None) -> Iterator[AnyEvent]:
         scope, progress = self._scope, self._scope.session.progress
         reason = error.message if error is not None else scope.signal.reason or outcome
         if progress.message is None and not progress.streaming:
             queued = {m.id for m in (*scope.inbox.steering, *scope.inbox.follow_ups)}
             for message in [m for m in progress.inputs if m.id not in queued]:  # the prompt is not lost with its run
-                await self._out(MessageStart(message, origin=scope.origin))
-                await self._out(MessageEnd(message, origin=scope.origin))
-        for event in self._answer.close("aborted" if outcome == "aborted" else "error", reason):
-            await self._out(event)
+                yield MessageStart(message, origin=scope.origin)
+                yield MessageEnd(message, origin=scope.origin)
+        yield from self._answer.close("aborted" if outcome == "aborted" else "error", reason)
         message = progress.message
         if message is not None and message.stop_reason not in ("error", "aborted"):
-            for event in abandon(scope, reason):
-                await self._out(event)
-        await self._out(TurnEnd(message, progress.results, origin=scope.origin))
-
-    async def _out(self, event: AnyEvent) -> None:
-        """Emits while closing: once cancelled, nothing is waited for, so nothing can stop it any more."""
-        session, signal = self._scope.session, self._scope.signal
-        pending = session.publish(event)
-        if pending is None or signal.cancelled:
-            return
-        try:
-            await session.settle(pending)
-        except asyncio.CancelledError:
-            signal.cancel("cancelled")
-            session.gate.open()
+            yield from abandon(scope, reason)
+        yield TurnEnd(message, progress.results, origin=scope.origin)

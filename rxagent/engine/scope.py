@@ -18,7 +18,7 @@ from rxagent.tools import Told
 T = TypeVar("T")
 
 
-class Ended(Exception):  # noqa: N818 - control flow, not an error
+class Ended(Exception):
     """Ends a run early with an outcome."""
 
     def __init__(self, outcome: Outcome, error: ErrorInfo | None = None) -> None:
@@ -27,7 +27,7 @@ class Ended(Exception):  # noqa: N818 - control flow, not an error
         self.error = error
 
 
-class HookFailed(Exception):  # noqa: N818 - carries the hook's own error
+class HookFailed(Exception):
     """A hook raised."""
 
     def __init__(self, hook: str, error: Exception) -> None:

@@ -121,8 +121,7 @@ class Session:
 
     async def emit(self, event: AnyEvent) -> None:
         """Append, fold, publish, and wait until nobody holds. One event is held at a time."""
-        while self._held is not None and not self.gate.is_open and not self.gate.held_here:
-            await self._turn()
+        await self.turn()
         pending = self.publish(event)
         if pending is not None:
             await self.settle(pending)
@@ -152,10 +151,12 @@ class Session:
         if self.gate.is_open:
             self.gate = Gate()
 
-    async def _turn(self) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._turns.append(turn)
-        await turn
+    async def turn(self) -> None:
+        """Waits while an event is held, except for those whom its holder waits for."""
+        while self._held is not None and not self.gate.is_open and not self.gate.held_here:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._turns.append(turn)
+            await turn
 
     def _deliver(self, event: AnyEvent) -> None:
         self._delivering = True
