@@ -3,6 +3,7 @@
 import json
 
 import shared_cases
+
 from rxagent.models.body import BodyReader
 
 CUTS = (None, 0, 1, 7)

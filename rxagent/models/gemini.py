@@ -162,7 +162,7 @@ def _result(message: ToolResultMessage, call_id: str, version: tuple[int, int]) 
     images = _parts([part for part in message.content if isinstance(part, ImagePart)])
     response: JsonObject = {
         "name": _NAMES.of(message.tool_name or "unknown"),
-        "response": {"error" if message.is_error else "output": message.text},
+        "response": {"error": message.text or "The call failed."} if message.is_error else {"output": message.text},
     }
     if call_id:
         response["id"] = call_id

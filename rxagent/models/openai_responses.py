@@ -138,7 +138,8 @@ def _asked(message: KnownMessage, switches: Switches) -> JsonObject:
         return {"role": "developer" if switches.system_role == "developer" else "system", "content": message.text}
     if isinstance(message, ToolResultMessage):
         plain = all(isinstance(part, TextPart) for part in message.content)
-        output: JsonValue = message.text if plain or not switches.images_in_results else _content(message.content, switches)
+        text = message.text or ("The call failed." if message.is_error else "")
+        output: JsonValue = text if plain or not switches.images_in_results else _content(message.content, switches)
         return {"type": "function_call_output", "call_id": _IDS.of(message.call_id), "output": output}
     content = message.content if not isinstance(message, AssistantMessage) else ()
     parts = [part for part in content if not isinstance(part, ToolCall | ThinkingPart)]

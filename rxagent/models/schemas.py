@@ -64,7 +64,8 @@ def _strict(schema: JsonValue, depth: int) -> JsonValue:
 
 def _closed(schema: JsonObject) -> JsonObject | None:
     properties = as_object(schema.get("properties"))
-    if schema.get("additionalProperties") not in (None, False) or set(as_list(schema.get("required"))) != set(properties):
+    required = {as_text(name) for name in as_list(schema.get("required"))}
+    if schema.get("additionalProperties") not in (None, False) or required != set(properties):
         return None
     return {**schema, "properties": dict(properties), "required": list(properties), "additionalProperties": False}
 
@@ -118,14 +119,16 @@ def gemini_schema(schema: Mapping[str, JsonValue]) -> JsonObject:
 class _Gemini:
     def __init__(self, root: Mapping[str, JsonValue]) -> None:
         self._root = root
+        self._left = 1000  # schemas that may still be put in place of references
 
     def convert(self, schema: Mapping[str, JsonValue], within: tuple[str, ...]) -> JsonObject:
-        """``within``: the references that are being put in place; one that holds itself ends as a plain object."""
+        """``within``: the references that are being put in place; what holds itself ends as a plain object."""
         ref = as_text(schema.get("$ref"))
         if ref:
             rest = {key: value for key, value in schema.items() if key != "$ref"}
-            if ref in within:
+            if within.count(ref) > 1 or self._left == 0:
                 return {"type": "object", **({"description": rest["description"]} if "description" in rest else {})}
+            self._left -= 1
             return self.convert({**self._target(ref), **rest}, (*within, ref))
         for part in as_list(schema.get("allOf")):
             schema = _merged(schema, self._resolved(as_object(part)))
@@ -138,7 +141,7 @@ class _Gemini:
         if properties:
             out["properties"] = {name: self.convert(as_object(item), within) for name, item in properties.items()}
         if "required" in out:
-            required = [name for name in as_list(out["required"]) if name in properties]
+            required = [name for name in as_list(out["required"]) if as_text(name) in properties]
             out.pop("required")
             if required:
                 out["required"] = [*required]

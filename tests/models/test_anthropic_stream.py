@@ -1,9 +1,9 @@
 """What servers that speak Anthropic Messages send, well-formed or not, and what becomes of it."""
 # ruff: noqa: E501 - one fault, one line
 
+import model_streams as streams
 import pytest
 
-import model_streams as streams
 from rxagent.models.anthropic_stream import AnthropicDecoder
 
 

@@ -3,9 +3,9 @@
 
 import json
 
+import model_streams as streams
 import pytest
 
-import model_streams as streams
 from rxagent.events.model import ModelError
 from rxagent.models.gemini_stream import GeminiDecoder
 

@@ -1,9 +1,9 @@
 """What servers that speak OpenAI Responses send, well-formed or not, and what becomes of it."""
 # ruff: noqa: E501 - one fault, one line
 
+import model_streams as streams
 import pytest
 
-import model_streams as streams
 from rxagent.models.openai_responses_stream import ResponsesDecoder
 
 USAGE = {"input_tokens": 20, "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 2}, "output_tokens": 5, "output_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 25}
