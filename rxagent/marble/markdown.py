@@ -5,22 +5,23 @@ A fenced ``python`` block marked ``setup`` (the fence says ``python setup``) run
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rxagent.marble.faults import MarbleSyntaxError, Place
 
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
-_MARKUP = re.compile(r"[`*_]")
+_MARKUP = re.compile(r"[`*]")
 
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """A fenced block: its first content line's place, its text, and the heading it stands under."""
+    """A fenced block: its first content line's place, its text, and the headings it stands under, inner and outer."""
 
     title: str
     place: Place
     text: str
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,15 @@ class Document:
 def read_document(text: str, file: str) -> Document:
     """Find the blocks in ``text``. Raises ``MarbleSyntaxError`` for a marble fence that is never closed."""
     found: list[tuple[str, Fenced]] = []
-    heading = ""
+    headings: list[str] = []
     lines = text.splitlines()
     at = 0
     while at < len(lines):
         opening = _FENCE.match(lines[at])
         if opening is None:
-            if title := _HEADING.match(lines[at]):
-                heading = _MARKUP.sub("", title[2])
+            if found_heading := _HEADING.match(lines[at]):
+                depth = len(found_heading[1]) - 1
+                headings[depth:] = [""] * (depth - len(headings)) + [_MARKUP.sub("", found_heading[2])]
             at += 1
             continue
         end = _closing(lines, at + 1, opening["fence"])
@@ -50,8 +52,9 @@ def read_document(text: str, file: str) -> Document:
             if end == len(lines):
                 raise MarbleSyntaxError(Place(file, at + 1), "this block is never closed: expected a line of ```")
             indent = len(opening["indent"])
+            section, title = ["", *(h for h in headings if h)][-2:] if any(headings) else ("", "")
             body = [line[indent:] if not line[:indent].strip() else line for line in lines[at + 1 : end]]
-            found.append((kind, Fenced(heading, Place(file, at + 2, 1 + indent), "\n".join(body))))
+            found.append((kind, Fenced(title, Place(file, at + 2, 1 + indent), "\n".join(body), section)))
         at = end + 1
     blocks = _with_distinct_titles([fenced for kind, fenced in found if kind == "marble"])
     return Document(tuple(blocks), tuple(fenced for kind, fenced in found if kind == "python setup"))
@@ -65,13 +68,14 @@ def _closing(lines: list[str], at: int, fence: str) -> int:
 
 
 def _with_distinct_titles(blocks: list[Fenced]) -> list[Fenced]:
+    """Put the outer heading before titles that would be the same, and a number behind those that still are."""
     counts = Counter(block.title for block in blocks)
+    titles = [f"{b.section}: {b.title}" if counts[b.title] > 1 and b.section else b.title for b in blocks]
+    counts = Counter(titles)
     seen: Counter[str] = Counter()
     named: list[Fenced] = []
-    for block in blocks:
-        seen[block.title] += 1
-        title = block.title or f"line {block.place.line - 1}"
-        if block.title and counts[block.title] > 1:
-            title = f"{title} ({seen[block.title]})"
-        named.append(Fenced(title, block.place, block.text))
+    for block, title in zip(blocks, titles, strict=True):
+        seen[title] += 1
+        unique = f"{title} ({seen[title]})" if counts[title] > 1 else title
+        named.append(replace(block, title=unique if title else f"line {block.place.line - 1}"))
     return named

@@ -118,9 +118,16 @@ def same(wanted: object, value: object) -> bool:
             return True
     except Exception:
         return repr(wanted) == repr(value)
-    if isinstance(wanted, str | int | float) and not isinstance(value, str | int | float | bool | type(None)):
-        return text_of(value) == str(wanted)
-    return False
+    if isinstance(wanted, BaseException):
+        return type(wanted) is type(value) and wanted.args == cast("BaseException", value).args
+    return isinstance(wanted, str | int | float) and _has_text(value) and text_of(value) == str(wanted)
+
+
+def _has_text(value: object) -> bool:
+    """Whether ``value`` is one of ours that people know by its text, or a sequence of such."""
+    if isinstance(value, tuple | list):
+        return bool(value) and all(_has_text(item) for item in cast("list[object]", value))
+    return isinstance(value, events.ErrorInfo) or isinstance(getattr(value, "text", None), str)
 
 
 def text_of(value: object) -> str:

@@ -120,7 +120,9 @@ def updated_block(verdict: Verdict) -> str:
     _update_states(verdict, rows, lines)
     added: list[str] = []
     if not (block.expected or block.states or block.left):
-        added = [f"{name:<8} {writer.line(name, events, [])}" for name, events in played.outputs.items()] or [f"{OUT:<8} "]
+        shown = {name: events for name, events in played.outputs.items() if not name.startswith("_")}
+        width = max([8, *map(len, shown), *(i.line.place.column - block.place.column - 1 for i in block.inputs.values())])
+        added = [f"{name:<{width}} {writer.line(name, events, [])}" for name, events in shown.items()] or [f"{OUT:<{width}} "]
     _update_left(verdict, rows, added)
     lines = [rows.get(block.place.line + n, line) for n, line in enumerate(lines)]
     return "\n".join(_with_legend(_insert(lines, added), writer.new))

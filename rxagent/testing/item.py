@@ -36,13 +36,13 @@ class MarbleItem(pytest.Item):
     def runtest(self) -> None:
         """Play the block; raise ``BlockFailed`` or ``MarbleSyntaxError`` if it does not hold."""
         block = read_block(self.fenced.text, self.fenced.place, self.fenced.title, WORDS)
-        for entry in block.unused():
-            warnings.warn(UnusedLegendWarning(f"{entry.place}: nothing uses {entry.symbol}"), stacklevel=1)
         names = world()
         for setup in self.setups:
             run_setup(setup, names)
         verdict = judge(block, play(block, names))
         if verdict.holds:
+            for entry in block.unused():
+                warnings.warn(UnusedLegendWarning(f"{entry.place}: nothing uses {entry.symbol}"), stacklevel=1)
             return
         why_not = self._update(verdict) if self.config.getoption("--marble-update") else None
         if why_not is not None or not self.config.getoption("--marble-update"):
@@ -62,7 +62,7 @@ class MarbleItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         """The report alone, without a traceback of this plugin; pytest's ``style`` of tracebacks changes nothing."""
         error = excinfo.value
-        if isinstance(error, BlockFailed | MarbleSyntaxError):
+        if isinstance(error, BlockFailed | MarbleSyntaxError | UnusedLegendWarning):
             return str(error)
         return f"{self.fenced.place}: the block could not be played\n{foreign_traceback(error)}"
 

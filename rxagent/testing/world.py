@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import reactivex as rx
 from reactivex import Observable, abc
 from reactivex import operators as rxops
-from reactivex.disposable import CompositeDisposable
+from reactivex.disposable import CompositeDisposable, Disposable
 
 import rxagent
 from rxagent import flow
@@ -87,10 +87,28 @@ def cold(prompt: object, *, model: ModelInput, tools: Sequence[ToolInput] = (), 
 def slow(seconds: float) -> Callable[[Observable[T]], Observable[T]]:
     """An operator that takes ``seconds`` over each value: it holds whoever sent it."""
 
-    def take_time(_: T) -> None:
-        asyncio.get_running_loop().call_later(seconds, flow.hold())
+    def operator(source: Observable[T]) -> Observable[T]:
+        def subscribe(observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
+            release: dict[asyncio.TimerHandle, flow.Release] = {}
 
-    return rxops.do_action(take_time)
+            def on_next(value: T) -> None:
+                held = flow.hold()
+                timer = asyncio.get_running_loop().call_later(seconds, lambda: release.pop(timer)())
+                release[timer] = held
+                observer.on_next(value)
+
+            def dispose() -> None:
+                for timer, held in release.items():
+                    timer.cancel()
+                    held.release()
+                release.clear()
+
+            subscription = source.subscribe(on_next, observer.on_error, observer.on_completed, scheduler=scheduler)
+            return CompositeDisposable(subscription, Disposable(dispose))
+
+        return Observable(subscribe)
+
+    return operator
 
 
 def _model(given: ModelInput) -> Any:
