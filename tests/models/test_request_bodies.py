@@ -1,6 +1,8 @@
 """What the wires write: thinking by model, cache marks, replay in place, ids, images, structured output."""
 # ruff: noqa: E501 - one value, one line
 
+import itertools
+
 import pytest
 
 from rxagent.messages import (
@@ -233,7 +235,7 @@ def test_roles_alternate_and_the_user_begins(wire):
     written = body(wire, "m", messages=messages)
     roles = [turn["role"] for turn in written["messages" if wire == "anthropic" else "contents"]]
     assert roles[0] == "user"
-    assert all(one != other for one, other in zip(roles, roles[1:], strict=False))
+    assert all(one != other for one, other in itertools.pairwise(roles))
 
 
 def test_at_most_four_cache_marks_and_never_on_an_answer():

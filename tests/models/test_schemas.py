@@ -16,7 +16,7 @@ class Leaf(BaseModel):
 
     name: str = Field(min_length=1, description="What it is called")
     kind: Literal["a", "b"] = "a"
-    level: Literal[1, 2, None] = None
+    level: Literal[1, 2] | None = None
 
 
 class Tree(BaseModel):
