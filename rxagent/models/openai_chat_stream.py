@@ -79,7 +79,7 @@ class ChatDecoder(Decoder):
         if self._kind == "text" and "error" not in value and isinstance(choices, list) and len(choices) == 1:
             # nine of ten chunks of a text: nothing but more of it
             choice = choices[0]
-            if isinstance(choice, dict) and choice.get("finish_reason") is None and not value.get("usage"):
+            if isinstance(choice, dict) and not (choice.get("finish_reason") or choice.get("index") or value.get("usage")):
                 delta = choice.get("delta")
                 if isinstance(delta, dict) and len(delta) == 1:
                     text = delta.get("content")
@@ -92,8 +92,12 @@ class ChatDecoder(Decoder):
     def whole(self, value: JsonObject) -> None:
         """Reads a ``chat.completion``."""
         self._general("", value)
-        if not self.done:
-            self.eof(ModelError("protocol", f"the answer is no chat completion: {value!r:.300}"))
+        if self.done:
+            return
+        if self._answered:
+            self._close()
+        else:
+            self.fail(ModelError("protocol", f"the answer is no chat completion: {value!r:.300}"))
 
     @property
     def complete(self) -> bool:

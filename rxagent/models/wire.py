@@ -202,6 +202,8 @@ class Decoder:
 
     def _odd(self, name: str, data: bytes) -> JsonValue:
         text = data.strip()
+        while text.startswith(b"data:"):  # a proxy framed what was framed already
+            text = data = text[5:].strip()
         if text == b"[DONE]":
             self.sentinel()
         elif name == "error" and text[:1] != b"{":

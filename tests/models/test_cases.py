@@ -3,12 +3,17 @@
 import asyncio
 
 import pytest
-
 import shared_cases as shared
+
 from rxagent.messages import UserMessage
 from rxagent.models import ModelRequest, resolve
 
-WIRES = {"openai-chat": ("openai", "/v1"), "openai-responses": ("openai-responses", "/v1"), "anthropic": ("anthropic", ""), "gemini": ("gemini", "/v1beta")}
+WIRES = {
+    "openai-chat": ("openai", "/v1"),
+    "openai-responses": ("openai-responses", "/v1"),
+    "anthropic": ("anthropic", ""),
+    "gemini": ("gemini", "/v1beta"),
+}
 CASES = shared.all_cases()
 pytestmark = pytest.mark.filterwarnings("ignore::aiohttp.web_exceptions.NotAppKeyWarning")  # the replay server's own
 REQUEST = ModelRequest(messages=(UserMessage("hi"),))

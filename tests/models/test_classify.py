@@ -1,4 +1,5 @@
 """What a failure is called, in the wordings of real servers."""
+# ruff: noqa: E501 - one wording, one line
 
 import email.utils
 import time
