@@ -45,6 +45,7 @@ class Call:
         self._asked: list[Interrupt] = []
         self._questions = 0
         self._ended = False
+        self._told = False
         self._duration = 0.0
         self._task: asyncio.Task[None] | None = None
         self._prepare()
@@ -99,7 +100,10 @@ class Call:
 
     def cancel(self, reason: str) -> None:
         """Tells the call to end; its task ends within the grace period."""
-        if self._task is not None and not self._task.done() and self._signal.cancel(reason):
+        if self._task is not None and not self._task.done() and not self._told:
+            # Once: a second cancellation would cut the grace period. The signal may be cancelled already, with the run's.
+            self._told = True
+            self._signal.cancel(reason)
             self._task.cancel()
 
     def refuse(self, reason: str) -> None:
