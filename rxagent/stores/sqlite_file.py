@@ -52,28 +52,27 @@ def translated(path: str) -> Generator[None, None, None]:
 
 def connect(path: str, mode: str = "rw") -> sqlite3.Connection:
     """Opens a file that exists; text comes as bytes, transactions are begun by hand."""
-    db = _open(path, f"mode={mode}")
     try:
-        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        return _open(path, f"mode={mode}")
     except sqlite3.OperationalError as error:
-        db.close()
         # A directory that can't be written has no room for the index of a WAL; without a WAL none is needed.
         if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY} or _size(f"{path}-wal"):
             raise
-        db = _open(path, "mode=ro&immutable=1")
-    except BaseException:
-        db.close()
-        raise
-    return db
+        return _open(path, "mode=ro&immutable=1")
 
 
 def _open(path: str, options: str) -> sqlite3.Connection:
     db = sqlite3.connect(
         f"file:{quote(path)}?{options}", uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT
     )
-    db.text_factory = bytes  # damaged text is found by the reader of events, which names the place
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA fullfsync = ON")  # macOS: a sync that reaches the disk; elsewhere no effect
+    try:
+        db.text_factory = bytes  # damaged text is found by the reader of events, which names the place
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA fullfsync = ON")  # macOS: a sync that reaches the disk; elsewhere no effect
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()  # reads the file for the first time
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
@@ -92,13 +91,27 @@ def prepare_file(path: str) -> None:
         StoreTooNew: a later version made it.
         StoreError: another program's, or it can't be opened or made.
     """
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - as above
+        raise StoreError(f"{path} can't be opened: it is no ordinary file")
     with translated(path):
-        if not _size(path):
+        if _is_blank(path):
             _make(path)
         with closing(connect(path, "ro")) as db:
             problem = _refusal(path, db)
     if problem is not None:
         raise problem
+
+
+def _is_blank(path: str) -> bool:
+    """Whether there is nothing yet, or just what another process has begun to make."""
+    if not _size(path):
+        return True
+    with closing(connect(path, "ro")) as db:
+        return _tables(db) == 0 and db.execute("PRAGMA application_id").fetchone()[0] == 0
+
+
+def _tables(db: sqlite3.Connection) -> int:
+    return db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def _refusal(path: str, db: sqlite3.Connection) -> RxAgentError | None:
@@ -117,7 +130,7 @@ def _make(path: str) -> None:
     with closing(_open(path, "mode=rwc")) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
-        if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:  # another process may have been faster
+        if not _tables(db):  # another process may have been faster
             for statement in _SCHEMA:
                 db.execute(statement)
         db.execute("COMMIT")

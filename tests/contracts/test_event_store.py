@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reactivex import operators as rxops
 
-from rxagent.errors import StoreClosed, Unserialisable, UnknownSession, UsageError, WrongSeq
+from rxagent.errors import StoreClosed, UnknownSession, Unserialisable, UsageError, WrongSeq
 from rxagent.events import (
     AgentEnd,
     AgentStart,
@@ -72,7 +72,8 @@ def a_run(session_id="s"):
     right = Origin(session_id, "r1", "child", ("root", "child"), "c2")
     user = UserMessage("héllo\n\u2028 \x00", id="u", timestamp=1.0)
     mixed = [event for pair in zip(answer(left, "left!", "l"), answer(right, "right", "r"), strict=True) for event in pair]
-    unknown = {"type": "from_the_future", "seq": 0, "origin": {"session_id": session_id, "more": 1}, "big": 2**70, "x": [1.5, None]}
+    stranger = {"session_id": session_id, "more": 1}
+    unknown = {"type": "from_the_future", "seq": 0, "origin": stranger, "big": 2**70, "x": [1.5, None]}
     call = [MessageUpdate(ToolCallStart("c1", "look", 1), origin=root), MessageUpdate(ToolCallDelta('{"a":1}', 1), origin=root)]
     return folded(
         numbered(
