@@ -53,10 +53,11 @@ def _texts(observer: abc.ObserverBase[str], kind: type[TextDelta | ThinkingDelta
             if event.origin is not current:
                 if current is not None:
                     answers.shown[_key(current)] = shown
-                current = event.origin if answers.enter(event.origin) else None
-                if current is None:
+                count = answers.enter(event.origin)
+                if count is None:
+                    current = None
                     return
-                shown = answers.shown[_key(current)]
+                current, shown = event.origin, count
             delta = event.delta
             if isinstance(delta, kind):
                 text = delta.text
@@ -85,14 +86,14 @@ class _Answers:
         self._between = between
         self._own = Outermost()
         self._apart = False  # an answer that was shown is complete
-        self.shown: dict[tuple[str, tuple[str, ...]], int] = {}
+        self.shown: dict[tuple[str, tuple[str, ...]], int | None] = {}  # None: begun, and nothing streamed yet
 
-    def enter(self, origin: e.Origin) -> bool:
-        """Whether updates of this run are shown; if so, its answer is known from here on."""
+    def enter(self, origin: e.Origin) -> int | None:
+        """What was shown of the answer that an update belongs to; None if its run isn't listened to."""
         if not self._own.takes(origin):
-            return False
-        self.shown.setdefault(_key(origin), 0)
-        return True
+            return None
+        count = self.shown[_key(origin)] = self.shown.get(_key(origin)) or 0
+        return count
 
     def separate(self) -> None:
         """Puts the separator before the first text of another answer."""
@@ -103,8 +104,10 @@ class _Answers:
     def other(self, event: e.AnyEvent) -> None:
         """Takes in what is no update."""
         match event:
+            case e.MessageStart(message=AssistantMessage()) if self._own.takes(event.origin):
+                self.shown[_key(event.origin)] = None
             case e.MessageEnd(message=AssistantMessage() as message) if self._own.takes(event.origin):
-                self._end(message, self.shown.pop(_key(event.origin), None))
+                self._end(message, self.shown.pop(_key(event.origin), 0))
             case e.ModelRetry() | e.AgentStart() if self._own.takes(event.origin):
                 count = self.shown.pop(_key(event.origin), None)
                 if count:

@@ -74,7 +74,7 @@ class _Answer:
 def _calls(observer: abc.ObserverBase[CallDelta]) -> OnEvent:
     emit = observer.on_next
     own = Outermost()
-    answers: dict[tuple[str, tuple[str, ...]], _Answer] = {}
+    answers: dict[tuple[str, tuple[str, ...]], _Answer | None] = {}  # None: begun, and nothing streamed yet
 
     def whole(calls: tuple[ToolCall, ...]) -> None:
         for block, call in enumerate(calls):
@@ -89,8 +89,11 @@ def _calls(observer: abc.ObserverBase[CallDelta]) -> OnEvent:
                 if answer is None:
                     answer = answers[key] = _Answer(emit)
                 answer.take(event.delta)
+            case e.MessageStart(message=AssistantMessage()) if own.takes(event.origin):
+                answers[event.origin.run_id, event.origin.path] = None
             case e.MessageEnd(message=AssistantMessage() as message) if own.takes(event.origin):
-                if answers.pop((event.origin.run_id, event.origin.path), None) is None:
+                key = (event.origin.run_id, event.origin.path)
+                if key in answers and answers.pop(key) is None:
                     whole(message.tool_calls)
             case e.ModelRetry() | e.AgentStart() if own.takes(event.origin):
                 answer = answers.pop((event.origin.run_id, event.origin.path), None)
