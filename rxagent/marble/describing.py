@@ -34,7 +34,8 @@ def describe(value: object) -> str:
         "agent_end": ("outcome",),
         "model_retry": ("delay", "error"),
     }.get(kind, principal(kind, 1))
-    return " ".join([word, *(_show(look_up(value, name)) for name in shown)])
+    flags = [f"{flag}=True" for flag in ("is_error", "interrupted") if getattr(value, flag, False)]
+    return " ".join([word, *(_show(look_up(value, name)) for name in shown), *flags])
 
 
 def _describe_message(value: object) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import random
 import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -47,10 +48,13 @@ def play(block: Block, world: Mapping[str, object]) -> Played:
     """Play ``block``; ``world`` holds the names its expression may use besides the inputs."""
     zero = max((i.zero for i in block.inputs.values()), default=0)
     loop = VirtualLoop(start=-zero / 1_000_000_000)
+    dice = random.getstate()
+    random.seed(0)  # jitter and the like fall the same way each time
     try:
         with _virtual_defaults(loop):
             return _Play(block, loop).run(dict(world))
     finally:
+        random.setstate(dice)
         loop.close()
 
 

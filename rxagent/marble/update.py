@@ -30,7 +30,6 @@ class _Writer:
 
     legend: Legend
     new: dict[str, str] = field(default_factory=dict[str, str])
-    values: list[tuple[str, object]] = field(default_factory=list[tuple[str, object]])
 
     def line(self, name: str, events: list[Timed], old: list[tuple[int, str]]) -> str:
         """The line that says ``events``; symbols of the ``old`` line are kept where they fit."""
@@ -56,16 +55,14 @@ class _Writer:
                 self.new[FAIL] = f"~ /{_escaped(f'{type(happening.error).__name__}: {happening.error}')}/"
             return FAIL
         hint = next((s for s in hints if self.legend.accepts(s, happening)), None)
-        known = hint or self.legend.symbol_for(happening)
-        known = known or next((s for s, v in self.values if type(v) is type(happening.value) and v == happening.value), None)
-        return known or self._define(happening)
+        return hint or self.legend.symbol_for(happening) or self._define(_written(happening.value, self.legend))
 
-    def _define(self, happening: Value) -> str:
-        meaning = _written(happening.value, self.legend)
-        symbol = self._fresh(meaning)
-        self.new[symbol] = meaning
-        self.values.append((symbol, happening.value))
-        return symbol
+    def _define(self, meaning: str) -> str:
+        known = next((s for s, m in self.new.items() if m == meaning), None)
+        if known is None:
+            known = self._fresh(meaning)
+            self.new[known] = meaning
+        return known
 
     def _one(self, symbols: tuple[str, ...]) -> str:
         if len(symbols) == 1:
@@ -170,7 +167,7 @@ def _insert(lines: list[str], added: list[str]) -> list[str]:
 def _with_legend(lines: list[str], new: dict[str, str]) -> list[str]:
     if not new:
         return lines
-    entries = [f"{symbol} = {meaning}" for symbol, meaning in new.items()]
+    entries = _packed([f"{symbol} = {meaning}" for symbol, meaning in new.items()])
     if FAIL in new:
         lines = [_without_failure(line) for line in lines]
     starts = [n for n, line in enumerate(lines) if line.split(maxsplit=1)[:1] == ["where"]]
@@ -180,6 +177,17 @@ def _with_legend(lines: list[str], new: dict[str, str]) -> list[str]:
     while at < len(lines) and lines[at][:1].isspace():
         at += 1
     return [*lines[:at], *(f"         {entry}" for entry in entries), *lines[at:]]
+
+
+def _packed(entries: list[str]) -> list[str]:
+    """Entries side by side, as many as a line of 110 characters holds."""
+    lines = entries[:1]
+    for entry in entries[1:]:
+        if len(lines[-1]) + 3 + len(entry) <= 101:
+            lines[-1] += "   " + entry
+        else:
+            lines.append(entry)
+    return lines
 
 
 def _without_failure(line: str) -> str:

@@ -15,6 +15,7 @@ from rxagent.engine import Agent, AgentContext, LoopConfig, run_loop
 from rxagent.events import AnyEvent
 from rxagent.marble.streams import Source
 from rxagent.models import Model, ScriptedModel
+from rxagent.operators import verify, verify_run
 from rxagent.state import AgentState
 from rxagent.testing.lines import Actable, LineModel, LineTool, act
 from rxagent.tools import Tool
@@ -66,17 +67,20 @@ def run(  # the ways to begin a run, in the words of an agent
     before: Callable[[Agent], object] | None = None,
     **options: Any,
 ) -> Trial:
-    """The events of one run that begins now. ``user`` acts on the agent meanwhile, ``before`` acts before the run."""
+    """The events of one run that begins now, their grammar checked.
+
+    ``user`` acts on the agent meanwhile, ``before`` acts on it before the run.
+    """
     made = agent(model, **options)
     if before is not None:
         before(made)
-    return Trial(made, made.prompt(cast("str", prompt)), user)
+    return Trial(made, made.prompt(cast("str", prompt)).pipe(verify_run()), user)
 
 
 def session(*, model: ModelInput, user: Observable[object] | None = None, **options: Any) -> Trial:
     """The events of an agent's whole life; it does what ``user`` says, and never ends."""
     made = agent(model, **options)
-    return Trial(made, made.events, user)
+    return Trial(made, made.events.pipe(verify(joined=True)), user)
 
 
 def cold(prompt: object, *, model: ModelInput, tools: Sequence[ToolInput] = (), **options: Any) -> Observable[AnyEvent]:

@@ -229,7 +229,7 @@ def test_update_rewrites_what_differs_and_keeps_the_rest():
 
 def test_update_gives_symbols_to_new_values_and_groups():
     new = mended("s -a|\n> s.pipe(rxops.map(lambda _: 'hello'), rxops.take(1))\nout -a|\nwhere a = 1")
-    assert new.endswith("out -G\nwhere a = 1\n         h = 'hello'\n         G = h |")
+    assert new.endswith("out -G\nwhere a = 1\n         h = 'hello'   G = h |")
 
 
 def test_update_fills_in_a_block_without_expectations():
