@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from rxagent.events.model import ModelEvent, ToolCallEnd, ToolCallStart, tool_call_delta
+from rxagent.events.model import ModelEvent, ToolCallDelta, ToolCallEnd, ToolCallStart, tool_call_delta
 from rxagent.messages import JsonObject
 from rxagent.models.fields import as_object, as_text
 
@@ -44,6 +44,14 @@ class Call:
             self._send(out)
         elif self.name and self._pieces and (self.id or self._fragments > 1):
             self.start(out)
+
+    def more(self, arguments: str) -> ToolCallDelta | None:
+        """Takes arguments only, if the call is under way."""
+        if not self.started or self._sent != len(self._pieces):
+            return None
+        self._piece(arguments)
+        self._sent += 1
+        return tool_call_delta(arguments, self.index)
 
     def start(self, out: list[ModelEvent]) -> None:
         """Opens the block, if it isn't open."""
@@ -119,6 +127,21 @@ class Calls:
         self._all: list[Call] = []
         self._by_index: dict[int, Call] = {}
         self._by_id: dict[str, Call] = {}
+
+    def more(self, fragments: JsonValue) -> ToolCallDelta | None:
+        """The delta of a single fragment that only adds arguments to a call under way; None for all others."""
+        if not isinstance(fragments, list) or len(fragments) != 1:
+            return None
+        fragment = fragments[0]
+        if not isinstance(fragment, dict) or "id" in fragment or "extra_content" in fragment:
+            return None
+        index, function = fragment.get("index"), fragment.get("function")
+        if not isinstance(index, int) or not isinstance(function, dict) or function.get("name"):
+            return None
+        call, arguments = self._by_index.get(index), function.get("arguments")
+        if call is None or not isinstance(arguments, str) or not arguments:
+            return None
+        return call.more(arguments)
 
     def find(self, fragment: Mapping[str, JsonValue]) -> Call | None:
         """The call that a fragment belongs to, made if it is new; None for a fragment that says nothing."""

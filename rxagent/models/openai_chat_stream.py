@@ -76,16 +76,20 @@ class ChatDecoder(Decoder):
     def chunk(self, name: str, value: JsonObject) -> None:
         """Reads one ``chat.completion.chunk``."""
         choices = value.get("choices")
-        if self._kind == "text" and "error" not in value and isinstance(choices, list) and len(choices) == 1:
-            # nine of ten chunks of a text: nothing but more of it
+        if isinstance(choices, list) and len(choices) == 1 and "error" not in value:
+            # nine of ten chunks: nothing but more of the text or of a call's arguments
             choice = choices[0]
             if isinstance(choice, dict) and not (choice.get("finish_reason") or choice.get("index") or value.get("usage")):
                 delta = choice.get("delta")
                 if isinstance(delta, dict) and len(delta) == 1:
                     text = delta.get("content")
-                    if isinstance(text, str) and text:
+                    if self._kind == "text" and isinstance(text, str) and text:
                         self._finished = False
                         self.out.append(text_delta(text, self._index))
+                        return
+                    if (more := self._calls.more(delta.get("tool_calls"))) is not None:
+                        self._finished = False
+                        self.out.append(more)
                         return
         self._general(name, value)
 

@@ -56,14 +56,30 @@ class SseDecoder:
             chunk = chunk[end:]
         end = chunk.rfind(b"\n\n") + 2
         if end > 1:
-            for block in chunk[: end - 2].split(b"\n\n"):
-                if block.startswith(b"data: ") and b"\n" not in block and len(block) < self._cap:
-                    out.append(("", block[6:]))
-                else:
-                    self._lines(block + b"\n\n", out)
+            self._whole(chunk[:end], out)
             chunk = chunk[end:]
         if chunk:
             self._lines(chunk, out)
+
+    def _whole(self, chunk: bytes, out: list[SseEvent]) -> None:
+        """Takes whole events, told by their blank lines: nearly everything that is ever read."""
+        if len(chunk) > self._cap:
+            self._lines(chunk, out)
+            return
+        if chunk.startswith(b"data: "):
+            events = chunk[6:-2].split(b"\n\ndata: ")
+            if chunk.count(b"\n") == 2 * len(events):
+                # no other line in between: each is one line of data
+                out.extend([("", data) for data in events])
+                return
+        for block in chunk[:-2].split(b"\n\n"):
+            name, newline, data = block.partition(b"\n")
+            if not newline and name.startswith(b"data: "):
+                out.append(("", name[6:]))
+            elif name.startswith(b"event: ") and data.startswith(b"data: ") and b"\n" not in data:
+                out.append((name[7:].decode("utf-8", "replace"), data[6:]))
+            else:
+                self._lines(block + b"\n\n", out)
 
     def end(self, out: list[SseEvent]) -> None:
         """The bytes are at their end: delivers an event that lacks its blank line."""
