@@ -4,6 +4,7 @@ Source: https://platform.claude.com/docs/en/build-with-claude/thinking
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,7 +12,7 @@ from rxagent.messages import JsonObject, ThinkingLevel
 from rxagent.models.base import ModelRequest
 
 Thinking = Literal["none", "budget", "adaptive"]
-_BUDGETS: dict[ThinkingLevel, int] = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 20_000, "xhigh": 32_000}
+_BUDGETS: Mapping[ThinkingLevel, int] = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 20_000, "xhigh": 32_000}
 _LEAST_BUDGET = 1024
 _NEW = re.compile(r"claude[-_./](opus|sonnet|haiku|fable|mythos)[-_.](\d{1,2})(?:[-_.](\d{1,2}))?(?!\d)")
 _OLD = re.compile(r"claude[-_./](\d)(?:[-_.](\d))?[-_.](opus|sonnet|haiku)")

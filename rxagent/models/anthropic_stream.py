@@ -3,12 +3,13 @@
 Source: https://platform.claude.com/docs/en/build-with-claude/streaming
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
 from rxagent.events.model import (
     ModelError,
+    ModelEvent,
     ResponseStart,
     TextEnd,
     TextStart,
@@ -26,27 +27,28 @@ from rxagent.models.wire import Decoder
 
 WIRE = "anthropic"
 # The second line: what servers say that translate from other protocols.
-_STOP: dict[str, StopReason] = {
+_STOP: Mapping[str, StopReason] = {
     "end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop", "tool_use": "tool_use",
     "max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter",
     "stop": "stop", "tool_calls": "tool_use", "length": "length", "content_filter": "content_filter",
     "sensitive": "content_filter", "error": "error", "network_error": "error",
 }  # fmt: skip
-_DELTA_FIELDS = {
+_DELTA_FIELDS: Mapping[str, str] = {
     "text_delta": "text",
     "thinking_delta": "thinking",
     "input_json_delta": "partial_json",
     "signature_delta": "signature",
 }
-_KINDS = {"text": "text", "thinking": "thinking", "partial_json": "tool_use", "signature": "thinking"}
+_KINDS: Mapping[str, str] = {"text": "text", "thinking": "thinking", "partial_json": "tool_use", "signature": "thinking"}
 
 
 class _Block:
     """A content block: ``input`` is what its start said of a call's arguments, ``opened`` that something of it is out."""
 
-    __slots__ = ("data", "index", "input", "kind", "opened", "signature", "streamed")
+    __slots__ = ("data", "index", "input", "key", "kind", "opened", "signature", "streamed")
 
-    def __init__(self, index: int, kind: str) -> None:
+    def __init__(self, key: int, index: int, kind: str) -> None:
+        self.key = key
         self.index = index
         self.kind = kind
         self.opened = False
@@ -68,13 +70,26 @@ class AnthropicDecoder(Decoder):
         self._started = False
         self._stop = ""
         self._usage: JsonObject = {}
+        # what the next delta most likely is: more of the same
+        self._hot_key: int | None = None
+        self._hot_field = ""
+        self._hot_index = 0
+        self._hot_delta: Callable[[str, int], ModelEvent] = text_delta
 
     def chunk(self, name: str, value: JsonObject) -> None:
         """Reads one event of the stream; ``name`` counts where the event itself has no type."""
         kind = value.get("type") or name
         if kind == "content_block_delta":
+            delta = value.get("delta")
+            if isinstance(delta, dict) and value.get("index") == self._hot_key:
+                piece = delta.get(self._hot_field)
+                if piece and isinstance(piece, str):
+                    self.out.append(self._hot_delta(piece, self._hot_index))
+                    return
             self._delta(value)
-        elif kind == "error" or value.get("error"):
+            return
+        self._hot_key = None
+        if kind == "error" or value.get("error"):
             self.fail_with(value)
         elif kind == "content_block_start":
             self._open(self._key(value), as_object(value.get("content_block")))
@@ -122,7 +137,7 @@ class AnthropicDecoder(Decoder):
         if before:
             self._close(before)
         kind = as_text(content.get("type"))
-        block = self._blocks[key] = _Block(self._count, "thinking" if kind == "redacted_thinking" else kind)
+        block = self._blocks[key] = _Block(key, self._count, "thinking" if kind == "redacted_thinking" else kind)
         self._count += 1
         self._last = key
         if kind == "text":
@@ -160,6 +175,7 @@ class AnthropicDecoder(Decoder):
         else:
             block.streamed = True
             self.out.append(tool_call_delta(piece, block.index))
+            self._hot(block, "partial_json", tool_call_delta)
 
     def _stray(self, key: int, field: str, piece: JsonValue, block: _Block | None) -> None:
         if field in ("text", "thinking"):
@@ -175,6 +191,7 @@ class AnthropicDecoder(Decoder):
             block.opened = True
             self.out.append(TextStart(block.index))
         self.out.append(text_delta(text, block.index))
+        self._hot(block, "text", text_delta)
 
     def _thinking(self, block: _Block, text: str) -> None:
         if not text:
@@ -183,6 +200,10 @@ class AnthropicDecoder(Decoder):
             block.opened = True
             self.out.append(ThinkingStart(block.index))
         self.out.append(thinking_delta(text, block.index))
+        self._hot(block, "thinking", thinking_delta)
+
+    def _hot(self, block: _Block, field: str, make: Callable[[str, int], ModelEvent]) -> None:
+        self._hot_key, self._hot_field, self._hot_index, self._hot_delta = block.key, field, block.index, make
 
     def _close(self, block: _Block) -> None:
         if block.kind == "text" and block.opened:

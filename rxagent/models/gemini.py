@@ -34,7 +34,7 @@ _NAMES = CallIds("a-zA-Z0-9_.:-", longest=64)
 # Stands for the signature of a call that another model made, which Gemini 3 demands: https://ai.google.dev/gemini-api/docs/thought-signatures
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
-_BUDGETS: dict[ThinkingLevel, int] = {"off": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 16_384, "xhigh": 24_576}
+_BUDGETS: Mapping[ThinkingLevel, int] = {"off": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 16_384, "xhigh": 24_576}
 _LEAST_BUDGET_PRO = 128
 
 

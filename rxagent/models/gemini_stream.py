@@ -5,6 +5,7 @@ Source: https://ai.google.dev/api/generate-content
 """
 
 from collections.abc import Mapping
+from typing import NotRequired, TypedDict, cast
 
 from pydantic import JsonValue
 
@@ -26,7 +27,7 @@ from rxagent.models.wire import Decoder
 
 WIRE = "gemini"
 _UNSAID = ("", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
-_STOP: dict[str, StopReason] = {
+_STOP: Mapping[str, StopReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     "CONTINUATION": "length",
@@ -43,6 +44,24 @@ _ASTRAY = (
     "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER",
     "IMAGE_OTHER", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE",
 )  # fmt: skip
+
+
+class _Part(TypedDict):
+    text: str
+    thought: NotRequired[bool]
+
+
+class _Content(TypedDict):
+    parts: list[_Part]
+
+
+class _Candidate(TypedDict):
+    content: _Content
+
+
+class _Chunk(TypedDict):
+    candidates: list[_Candidate]
+    usageMetadata: JsonObject
 
 
 class GeminiDecoder(Decoder):
@@ -62,6 +81,8 @@ class GeminiDecoder(Decoder):
 
     def chunk(self, name: str, value: JsonObject) -> None:
         """Reads one ``GenerateContentResponse``."""
+        if self._kind and self._more(value):
+            return
         inner = value.get("response")
         if isinstance(inner, dict) and "candidates" not in value:
             value = inner  # as the gateways of Code Assist wrap it
@@ -73,13 +94,34 @@ class GeminiDecoder(Decoder):
             self.out.append(ResponseStart(as_text(value.get("modelVersion")) or None, as_text(value.get("responseId")) or None))
         for candidate in as_list(value.get("candidates"))[:1]:
             self._candidate(as_object(candidate))
-        usage = value.get("usageMetadata")
-        if usage:
-            merge_known(self._usage, usage)
+        merge_known(self._usage, value.get("usageMetadata"))
         blocked = as_object(value.get("promptFeedback"))
         if as_text(blocked.get("blockReason")) not in _UNSAID:
             self._stop = "SAFETY"
             self._said = as_text(blocked.get("blockReasonMessage"))
+
+    def _more(self, value: JsonObject) -> bool:
+        """Reads a chunk that is nothing but more of the open block, as most are; tells whether it was."""
+        try:
+            chunk = cast("_Chunk", value)  # where it is none, the reading fails
+            (candidate,) = chunk["candidates"]
+            (part,) = candidate["content"]["parts"]
+            text = part["text"]
+            usage = chunk["usageMetadata"]
+            if "finishReason" in candidate or "error" in chunk or "promptFeedback" in chunk or None in usage.values():
+                return False
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return False
+        if text.__class__ is not str or not text:
+            return False
+        if self._kind == "text" and len(part) == 1:
+            self.out.append(text_delta(text, self._index))
+        elif self._kind == "thinking" and len(part) == 2 and part.get("thought") is True:
+            self.out.append(thinking_delta(text, self._index))
+        else:
+            return False
+        self._usage.update(usage)
+        return True
 
     def whole(self, value: JsonObject) -> None:
         """Reads an answer that came in one piece."""

@@ -5,12 +5,13 @@ index may name several items. So an item is looked for by id, then by index, the
 Source: https://developers.openai.com/api/docs/api-reference/responses-streaming
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
 from rxagent.events.model import (
     ModelError,
+    ModelEvent,
     ResponseStart,
     TextEnd,
     TextStart,
@@ -22,30 +23,12 @@ from rxagent.events.model import (
     thinking_delta,
     tool_call_delta,
 )
-from rxagent.messages import JsonObject, StopReason, Usage
-from rxagent.models.fields import as_count, as_list, as_object, as_text
+from rxagent.messages import JsonObject, StopReason
+from rxagent.models.fields import as_list, as_object, as_text
+from rxagent.models.openai_responses_events import ARGUMENTS, BEGINNING, DELTAS, DONES, PART, TERMINAL, part_number, usage_of
 from rxagent.models.wire import Decoder
 
 WIRE = "openai-responses"
-_BEGINNING = ("response.created", "response.in_progress", "response.queued")
-_TERMINAL = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
-# event: (kind of the item it belongs to, which of the item's texts it is)
-_DELTAS = {
-    "response.output_text.delta": ("message", "text"),
-    "response.refusal.delta": ("message", "refusal"),
-    "response.reasoning_summary_text.delta": ("reasoning", "summary"),
-    "response.reasoning_text.delta": ("reasoning", "content"),
-}
-# event: (kind of the item, which of its texts, field or fields that hold it)
-_DONES = {
-    "response.output_text.done": ("message", "text", "text"),
-    "response.refusal.done": ("message", "refusal", "refusal"),
-    "response.content_part.done": ("message", "text", "part"),
-    "response.reasoning_summary_text.done": ("reasoning", "summary", "text"),
-    "response.reasoning_summary_part.done": ("reasoning", "summary", "part"),
-    "response.reasoning_text.done": ("reasoning", "content", "text"),
-}
-_ARGUMENTS = ("response.function_call_arguments.delta", "response.function_call_arguments.done")
 
 
 class _Item:
@@ -76,32 +59,42 @@ class ResponsesDecoder(Decoder):
         self._extras: list[JsonValue] = []
         self._started = False
         self._nameless = False
-        self._hot: tuple[object, object, object, object] | None = None
+        # what the next delta most likely is: more of the same
+        self._hot_kind: str | None = None
+        self._hot_names: tuple[object, object, object] = (None, None, None)
         self._hot_index = 0
+        self._hot_delta: Callable[[str, int], ModelEvent] = text_delta
 
     def chunk(self, name: str, value: JsonObject) -> None:
         """Reads one event of the stream; ``name`` counts where the event itself has no type."""
         kind = value.get("type")
         if not isinstance(kind, str):
             kind = name
-        if kind in _DELTAS:
-            piece = value.get("delta")
-            here = (kind, value.get("item_id"), value.get("output_index"), value.get("content_index"))
-            if here == self._hot and piece and isinstance(piece, str):
-                self.out.append(text_delta(piece, self._hot_index))
-            else:
-                self._piece(kind, value)
-        elif kind in _ARGUMENTS:
-            self._arguments(value)
-        elif kind in _DONES:
+        if kind == self._hot_kind:
+            item_id, index, part = self._hot_names
+            if value.get("item_id") == item_id and value.get("output_index") == index and value.get(PART[kind]) == part:
+                piece = value.get("delta")
+                if piece and isinstance(piece, str):
+                    self.out.append(self._hot_delta(piece, self._hot_index))
+                    return
+        self._hot_kind = None
+        if kind in DELTAS:
+            self._piece(kind, value)
+        elif kind in ARGUMENTS:
+            self._arguments(kind, value)
+        else:
+            self._event(kind, value)
+
+    def _event(self, kind: str, value: JsonObject) -> None:
+        if kind in DONES:
             self._part_done(kind, value)
         elif kind == "response.output_item.added":
             self._added(value.get("output_index"), as_object(value.get("item")))
         elif kind == "response.output_item.done":
             self._item_done(value.get("output_index"), as_object(value.get("item")))
-        elif kind in _TERMINAL:
+        elif kind in TERMINAL:
             self._finish(kind, as_object(value.get("response")))
-        elif kind in _BEGINNING:
+        elif kind in BEGINNING:
             self._begin(as_object(value.get("response")))
         elif kind == "error" or value.get("error"):
             self.fail_with(value)
@@ -154,7 +147,7 @@ class ResponsesDecoder(Decoder):
     # pieces
 
     def _piece(self, kind: str, value: JsonObject) -> None:
-        item_kind, source = _DELTAS[kind]
+        item_kind, source = DELTAS[kind]
         delta = value.get("delta")
         piece = as_text(as_object(delta).get("text") or delta)
         if not piece:
@@ -162,15 +155,20 @@ class ResponsesDecoder(Decoder):
         item = self._find(value.get("item_id"), value.get("output_index"), item_kind)
         if item is None:
             item = self._new(item_kind, value.get("output_index"), value.get("item_id"))
-        self._text(item, piece, (source, _part_number(value)))
-        if item_kind == "message":
-            self._hot = (kind, value.get("item_id"), value.get("output_index"), value.get("content_index"))
-            self._hot_index = item.index
+        if self._text(item, piece, (source, part_number(value))):
+            self._hot(kind, value, item, text_delta if item_kind == "message" else thinking_delta)
 
-    def _text(self, item: _Item, piece: str, part: tuple[str, int]) -> None:
+    def _hot(self, kind: str, value: JsonObject, item: _Item, make: Callable[[str, int], ModelEvent]) -> None:
+        self._hot_kind = kind
+        self._hot_names = (value.get("item_id"), value.get("output_index"), value.get(PART.get(kind, "")))
+        self._hot_index = item.index
+        self._hot_delta = make
+
+    def _text(self, item: _Item, piece: str, part: tuple[str, int]) -> bool:
+        """Puts a piece of text out; tells whether it was wanted."""
         # Some servers send reasoning as it is and its summary: the first kind is the one that is shown.
         if item.kind == "reasoning" and item.opened and part[0] != item.part[0]:
-            return
+            return False
         if not item.opened:
             item.opened = True
             self.out.append(TextStart(item.index) if item.kind == "message" else ThinkingStart(item.index))
@@ -179,9 +177,10 @@ class ResponsesDecoder(Decoder):
         item.part = part
         item.parts.add(part)
         self.out.append(text_delta(piece, item.index) if item.kind == "message" else thinking_delta(piece, item.index))
+        return True
 
     def _part_done(self, kind: str, value: JsonObject) -> None:
-        item_kind, source, field = _DONES[kind]
+        item_kind, source, field = DONES[kind]
         text = value.get(field)
         if isinstance(text, dict):
             source = "refusal" if text.get("refusal") else source
@@ -193,10 +192,10 @@ class ResponsesDecoder(Decoder):
             if any(it.kind == item_kind for it in self._items):
                 return
             item = self._new(item_kind, value.get("output_index"), value.get("item_id"))
-        if (source, _part_number(value)) not in item.parts:
-            self._text(item, text, (source, _part_number(value)))
+        if (source, part_number(value)) not in item.parts:
+            self._text(item, text, (source, part_number(value)))
 
-    def _arguments(self, value: JsonObject) -> None:
+    def _arguments(self, kind: str, value: JsonObject) -> None:
         item = self._find(value.get("item_id"), value.get("output_index"), "function_call")
         piece, whole = value.get("delta"), value.get("arguments")
         if item is None:
@@ -205,6 +204,7 @@ class ResponsesDecoder(Decoder):
             item.arguments = whole
         elif piece and isinstance(piece, str) and item.opened:
             self.out.append(tool_call_delta(piece, item.index))
+            self._hot(kind, value, item, tool_call_delta)
         elif piece:
             item.arguments = as_text(item.arguments) + piece if isinstance(piece, str) else piece
 
@@ -236,7 +236,6 @@ class ResponsesDecoder(Decoder):
 
     def _close(self, item: _Item, fields: Mapping[str, JsonValue]) -> None:
         item.closed = True
-        self._hot = None
         replay: JsonObject = {"wire": WIRE, "model": self._model}
         item_id = as_text(fields.get("id"))
         if item.kind == "function_call":
@@ -307,23 +306,3 @@ class ResponsesDecoder(Decoder):
                 self._item_done(None, fields)
         for number, fields in enumerate(output if not streamed else ()):
             self._item_done(number, fields)
-
-
-def _part_number(value: JsonObject) -> int:
-    number = value.get("content_index", value.get("summary_index"))
-    return number if isinstance(number, int) else 0
-
-
-def usage_of(value: object) -> Usage | None:
-    """Token counts of a response; both totals include their parts."""
-    usage = as_object(value)
-    if not usage:
-        return None
-    details = as_object(usage.get("input_tokens_details"))
-    return Usage(
-        input=as_count(usage.get("input_tokens")),
-        output=as_count(usage.get("output_tokens")),
-        cache_read=as_count(details.get("cached_tokens")),
-        cache_write=as_count(details.get("cache_write_tokens")),
-        reasoning=as_count(as_object(usage.get("output_tokens_details")).get("reasoning_tokens")),
-    )
