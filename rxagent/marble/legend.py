@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rxagent.marble.faults import MarbleSyntaxError, Place
 from rxagent.marble.notation import COMPLETE, CONTROL, FAIL, is_symbol
@@ -107,7 +108,7 @@ def _split(text: str, place: Place) -> Iterator[tuple[str, Place, str, Place]]:
             place.right(len(text) - len(text.lstrip())),
             "expected  symbol = value  (entries of one line are two blanks or more apart)",
         )
-    for match, following in zip(starts, [*starts[1:], None], strict=True):
+    for match, following in zip_longest(starts, starts[1:]):
         here = place.right(match.start(1))
         for offset, symbol in enumerate(match[1]):
             if not is_symbol(symbol) and symbol != FAIL:

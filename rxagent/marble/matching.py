@@ -113,6 +113,8 @@ def same(wanted: object, value: object) -> bool:
     """Equality as a reader of the block means it: 1 is not True, and a message or result equals its text."""
     if isinstance(wanted, bool | int | float) and isinstance(value, bool | int | float):
         return isinstance(wanted, bool) == isinstance(value, bool) and wanted == value
+    if isinstance(wanted, str) and isinstance(value, str):
+        return wanted == value
     try:
         if (type(wanted) is type(value) or not isinstance(wanted, str)) and bool(wanted == value):
             return True

@@ -112,7 +112,9 @@ class Legend:
 
     def _accepts_failure(self, error: BaseException) -> bool:
         entry = self.block.legend.get(FAIL)
-        if entry is None or isinstance(entry.meaning, Anything):
+        if entry is None:  # nothing else than what an input's own # is may pass unnamed
+            return isinstance(error, SourceFailed)
+        if isinstance(entry.meaning, Anything):
             return True
         if isinstance(entry.meaning, Pattern):
             return entry.meaning.regex.search(f"{type(error).__name__}: {error}") is not None
@@ -160,7 +162,7 @@ class Legend:
             return "the end"
         entry = self.block.legend.get(symbol)
         if entry is None:
-            return "a failure" if symbol == FAIL else symbol
+            return "the failure of an input" if symbol == FAIL else symbol
         meaning = entry.meaning
         if isinstance(meaning, Group):
             return ", ".join(self.describe(s) for s in meaning.symbols)

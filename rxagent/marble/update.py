@@ -3,6 +3,7 @@
 Only what differs is rewritten. Values that the legend has no symbol for get one, after their first letter.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from rxagent.marble.block import OUT, Block
@@ -18,6 +19,8 @@ from rxagent.marble.reading import read_block
 from rxagent.marble.streams import Timed
 from rxagent.marble.verdict import NOTHING, Verdict, came, final_state
 from rxagent.marble.vocabulary import WORDS
+
+_FAILURE = re.compile(r"((?:^where|^|\s)\s+)# = .*?(?=\s{2,}\S+ = |$)")
 
 
 class CannotUpdate(MarbleError):
@@ -51,7 +54,7 @@ class _Writer:
         if isinstance(happening, Control):
             return happening.symbol
         if isinstance(happening, Failure):
-            if FAIL in self.legend.block.legend and not self.legend.accepts(FAIL, happening):
+            if not self.legend.accepts(FAIL, happening):
                 self.new[FAIL] = f"~ /{_escaped(f'{type(happening.error).__name__}: {happening.error}')}/"
             return FAIL
         hint = next((s for s in hints if self.legend.accepts(s, happening)), None)
@@ -167,9 +170,11 @@ def _insert(lines: list[str], added: list[str]) -> list[str]:
 def _with_legend(lines: list[str], new: dict[str, str]) -> list[str]:
     if not new:
         return lines
-    entries = _packed([f"{symbol} = {meaning}" for symbol, meaning in new.items()])
     if FAIL in new:
-        lines = [_without_failure(line) for line in lines]
+        replaced = [_FAILURE.sub(lambda m: f"{m[1]}# = {new[FAIL]}", line) for line in lines]
+        if replaced != lines:
+            return _with_legend(replaced, {symbol: meaning for symbol, meaning in new.items() if symbol != FAIL})
+    entries = _packed([f"{symbol} = {meaning}" for symbol, meaning in new.items()])
     starts = [n for n, line in enumerate(lines) if line.split(maxsplit=1)[:1] == ["where"]]
     if not starts:
         return [*lines, "where    " + entries[0], *(f"         {entry}" for entry in entries[1:])]
@@ -188,12 +193,6 @@ def _packed(entries: list[str]) -> list[str]:
         else:
             lines.append(entry)
     return lines
-
-
-def _without_failure(line: str) -> str:
-    """Take an entry ``# = …`` that stands last on its line out of the legend."""
-    head, mark, _ = line.partition("# = ")
-    return head.rstrip() if mark and (not head.strip() or head.endswith("  ") or head.split() == ["where"]) else line
 
 
 def updated_text(text: str, changes: list[tuple[Fenced, str]]) -> str:

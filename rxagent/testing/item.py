@@ -1,5 +1,6 @@
 """One marble block as a pytest item."""
 
+import traceback
 import types
 import warnings
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from rxagent.marble.faults import MarbleSyntaxError
 from rxagent.marble.markdown import Fenced
-from rxagent.marble.play import foreign_traceback, play
+from rxagent.marble.play import play
 from rxagent.marble.reading import read_block
 from rxagent.marble.update import CannotUpdate, updated_block, updated_text
 from rxagent.marble.verdict import Verdict, judge
@@ -64,7 +65,10 @@ class MarbleItem(pytest.Item):
         error = excinfo.value
         if isinstance(error, BlockFailed | MarbleSyntaxError | UnusedLegendWarning):
             return str(error)
-        return f"{self.fenced.place}: the block could not be played\n{foreign_traceback(error)}"
+        frames = traceback.extract_tb(error.__traceback__)
+        own = next((n for n, frame in enumerate(frames) if frame.filename == __file__), 0)
+        shown = "".join(traceback.format_list(frames[own + 1 :]))
+        return f"{self.fenced.place}: the block could not be played\n{shown}{type(error).__name__}: {error}"
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where the block stands."""
