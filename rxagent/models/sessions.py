@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
+import weakref
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import aiohttp
 
@@ -26,7 +26,7 @@ class Sessions:
         for other in [other for other in self._by_loop if other.is_closed()]:
             del self._by_loop[other]
         session = self._make()
-        keeper = _keep(session, loop, self._by_loop)
+        keeper = _keep(session, weakref.ref(self), loop)
         # Started, the generator is known to the loop, which closes it when it shuts its generators down
         # (asyncio.run does) or when nobody holds it any more. Its first step waits for nothing: no task.
         with contextlib.suppress(StopIteration):
@@ -40,6 +40,10 @@ class Sessions:
         if held is not None:
             await held[1].aclose()
 
+    def forget(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The loop's session is closed."""
+        self._by_loop.pop(loop, None)
+
     def _make(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -51,9 +55,13 @@ class Sessions:
         )
 
 
-async def _keep(session: aiohttp.ClientSession, loop: object, by_loop: dict[Any, Any]) -> AsyncGenerator[None]:
+async def _keep(
+    session: aiohttp.ClientSession, sessions: weakref.ref[Sessions], loop: asyncio.AbstractEventLoop
+) -> AsyncGenerator[None]:
+    # no strong reference to who holds this generator: it must go by counting, not by a collection in any order
     try:
         yield
     finally:
-        by_loop.pop(loop, None)
+        if (owner := sessions()) is not None:
+            owner.forget(loop)
         await session.close()
