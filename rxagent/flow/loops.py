@@ -19,12 +19,12 @@ def current_loop(what: str) -> asyncio.AbstractEventLoop:
 
 def call_later(loop: asyncio.AbstractEventLoop, seconds: float, callback: Callable[[], None]) -> Callable[[], None]:
     """Call back on ``loop`` after ``seconds``, from any thread; returns the way to cancel it."""
-    timers: list[asyncio.TimerHandle] = []
+    timers: list[asyncio.Handle] = []
     cancelled: list[bool] = []
 
     def start() -> None:
         if not cancelled:
-            timers.append(loop.call_later(seconds, callback))
+            timers.append(loop.call_later(seconds, callback) if seconds > 0 else loop.call_soon(callback))
 
     def stop() -> None:
         while timers:
@@ -41,7 +41,7 @@ def call_later(loop: asyncio.AbstractEventLoop, seconds: float, callback: Callab
     if started_here:
         start()
     else:
-        call_on(loop, start)
+        loop.call_soon_threadsafe(start)  # raises on a closed loop: the caller has to know
     return cancel
 
 
