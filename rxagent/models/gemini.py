@@ -34,6 +34,7 @@ _NAMES = CallIds("a-zA-Z0-9_.:-", longest=64)
 # Stands for the signature of a call that another model made, which Gemini 3 demands: https://ai.google.dev/gemini-api/docs/thought-signatures
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
+_VERSIONED = re.compile(r"/v\d\w*(/|$)")
 _BUDGETS: Mapping[ThinkingLevel, int] = {"off": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 16_384, "xhigh": 24_576}
 _LEAST_BUDGET_PRO = 128
 
@@ -52,7 +53,9 @@ class GeminiWire:
         model = target.model if "/" in target.model else f"models/{target.model}"
         method = "streamGenerateContent" if request.streaming else "generateContent"
         query = {"alt": "sse"} if request.streaming else {}
-        return HttpCall(path=f"/{model}:{method}", body=_body(request, target), query=query)
+        # base URLs are written with the version, as in Google's documentation, and without, as its SDK takes them
+        version = "" if _VERSIONED.search(target.endpoint.base_url) else "/v1beta"
+        return HttpCall(path=f"{version}/{model}:{method}", body=_body(request, target), query=query)
 
     def decoder(self, request: ModelRequest, target: Target) -> GeminiDecoder:
         """Makes a reader for one answer."""

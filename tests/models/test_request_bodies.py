@@ -21,7 +21,7 @@ from rxagent.models.anthropic import AnthropicWire
 from rxagent.models.endpoints import ENDPOINTS
 from rxagent.models.gemini import GeminiWire
 from rxagent.models.openai_responses import ResponsesWire
-from rxagent.models.wire import Switches, Target
+from rxagent.models.wire import Endpoint, Switches, Target
 
 HI = UserMessage("hi")
 ADD = ToolDeclaration("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
@@ -345,3 +345,16 @@ def test_paths():
     assert call_of("gemini", "gemini-2.5-pro").query == {"alt": "sse"}
     assert call_of("gemini", "tunedModels/x", streaming=False).path == "/tunedModels/x:generateContent"
     assert call_of("gemini", "m", streaming=False).query == {}
+
+
+@pytest.mark.parametrize(
+    ("base_url", "path"),
+    [
+        ("https://host/v1beta", "/models/m:streamGenerateContent"),
+        ("https://host/gemini", "/v1beta/models/m:streamGenerateContent"),
+        ("https://host/v1/projects/p/locations/l/publishers/google", "/models/m:streamGenerateContent"),
+    ],
+)
+def test_geminis_base_url_may_have_the_version_or_not(base_url, path):
+    target = Target(name="m", model="m", endpoint=Endpoint(provider="gemini", wire="gemini", base_url=base_url))
+    assert GeminiWire().call(ModelRequest(messages=(HI,)), target).path == path
