@@ -21,7 +21,7 @@ from rxagent.messages import (
     UserMessage,
     UserPart,
 )
-from rxagent.models.anthropic_models import Abilities, abilities, max_tokens_and_thinking
+from rxagent.models.anthropic_models import Abilities, abilities, is_claude, max_tokens_and_thinking
 from rxagent.models.anthropic_stream import WIRE, AnthropicDecoder
 from rxagent.models.base import ModelRequest
 from rxagent.models.fields import as_list, as_object, as_text
@@ -204,7 +204,10 @@ def _answer(message: AssistantMessage, model: str) -> list[JsonValue]:
 
 
 def _thinking(part: ThinkingPart, model: str) -> JsonObject | None:
-    """Signed thinking goes back as it came; a signature of another model or wire means nothing here."""
+    """Signed thinking goes back as it came; that of another model or wire means nothing here.
+
+    Other makers' models behind this protocol don't sign, and some refuse a call that comes back without its thinking.
+    """
     replay: Mapping[str, JsonValue] = part.replay or {}
     if replay.get("wire") != WIRE or replay.get("model") != model:
         return None
@@ -212,6 +215,8 @@ def _thinking(part: ThinkingPart, model: str) -> JsonObject | None:
         return {"type": "redacted_thinking", "data": replay["data"]}
     if replay.get("signature"):
         return {"type": "thinking", "thinking": part.text, "signature": replay["signature"]}
+    if replay.get("unsigned") and part.text and not is_claude(model):
+        return {"type": "thinking", "thinking": part.text, "signature": ""}
     return None
 
 

@@ -80,6 +80,11 @@ def abilities(model: str, thinking: str | None = None) -> Abilities:
     return found
 
 
+def is_claude(model: str) -> bool:
+    """Whether a name is that of a Claude, which signs its thinking."""
+    return _version(model.lower()) is not None
+
+
 def _version(model: str) -> tuple[str, tuple[int, int]] | None:
     if found := _NEW.search(model):
         return found[1], (int(found[2]), int(found[3] or 0))

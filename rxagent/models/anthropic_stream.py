@@ -178,8 +178,15 @@ class AnthropicDecoder(Decoder):
             self._hot(block, "partial_json", tool_call_delta)
 
     def _stray(self, key: int, field: str, piece: JsonValue, block: _Block | None) -> None:
+        """A delta that doesn't fit the block of its index."""
         if field in ("text", "thinking"):
-            self._open(key, {"type": field, field: piece})
+            if block is not None and block.kind == "tool_use":
+                key = -1 - key  # the call stays open: more of its arguments may come
+                block = self._blocks.get(key)
+            if block is None or block.kind != field:
+                self._open(key, {"type": field, field: piece})
+            elif isinstance(piece, str):
+                (self._text if field == "text" else self._thinking)(block, piece)
         elif field == "partial_json" and (block is None or block.kind in ("text", "thinking")):
             # neither name nor id of that call is known
             self.fail(ModelError("protocol", "the stream holds arguments of a tool call that it never began", retryable=True))
@@ -212,14 +219,18 @@ class AnthropicDecoder(Decoder):
             given = block.input if not block.streamed and isinstance(block.input, dict | str) else None
             self.out.append(ToolCallEnd(block.index, given or None))
         elif block.kind == "thinking":
-            replay: JsonObject | None = None
-            if block.data or block.signature:
-                kept = {"data": block.data} if block.data else {"signature": block.signature}
-                replay = {"wire": WIRE, "model": self._model, **kept}
-                if not block.opened:
-                    self.out.append(ThinkingStart(block.index))
-            if block.opened or replay:
-                self.out.append(ThinkingEnd(block.index, replay))
+            replay: JsonObject = {"wire": WIRE, "model": self._model}
+            if block.data:
+                replay["data"] = block.data
+            elif block.signature:
+                replay["signature"] = block.signature
+            elif block.opened:
+                replay["unsigned"] = True
+            else:
+                return
+            if not block.opened:
+                self.out.append(ThinkingStart(block.index))
+            self.out.append(ThinkingEnd(block.index, replay))
 
     def _finish(self) -> None:
         for block in self._blocks.values():

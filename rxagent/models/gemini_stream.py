@@ -166,6 +166,7 @@ class GeminiDecoder(Decoder):
             self._call(call, signature)
         elif signature and self._kind:
             self._signature = signature
+            self._shut()  # signed parts must not be joined with others
         elif signature:
             self._tail = signature  # of an empty part, with nothing it could belong to
 

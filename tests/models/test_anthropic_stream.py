@@ -55,6 +55,10 @@ CASES = {
     "text in the start": ([start(), block(0, type="text", text="He"), delta(0, text="y"), stop(0), ended(), END], {"text": "Hey"}),
     "interleaved": ([start(), TEXT[0], CALL[0], delta(0, text="a"), CALL[1], delta(0, text="b"), CALL[2], stop(1), stop(0), ended("tool_use"), END], {"text": "ab", "calls": [("read", {"path": "a"})]}),
     "thinking after text at one index": ([start(), delta(0, thinking="hm"), delta(0, text="a"), delta(0, text="b"), ended(), END], {"blocks": ["thinking", "text"], "text": "ab", "thinking": "hm"}),
+    "text at the index of a call": ([start(), CALL[0], delta(1, text="So "), CALL[1], delta(1, text="be it"), CALL[2], stop(1), ended("tool_use"), END], {"text": "So be it", "calls": [("read", {"path": "a"})], "blocks": ["toolcall", "text"]}),
+    "indexes with gaps": ([start(), block(0, type="thinking", thinking=""), delta(0, thinking="a"), stop(0), block(5, type="text", text=""), delta(5, text="b"), stop(5), ended(), END], {"thinking": "a", "text": "b"}),
+    "thinking after text": ([start(), *TEXT, block(1, type="thinking", thinking=""), delta(1, thinking="hm"), stop(1), ended(), END], {"blocks": ["text", "thinking"]}),
+    "arguments of two calls in one block": ([start(), block(0, type="tool_use", id="t", name="f", input={}), delta(0, partial_json='{"a": 1}'), delta(0, partial_json='{"b": 2}'), stop(0), ended("tool_use"), END], {"calls": [], "stop_reason": "tool_use", "invalid_tool_calls": [{"id": "t", "name": "f", "raw": '{"a": 1}{"b": 2}'}]}),
     "every block at index 0": ([start(), *TEXT, block(0, type="tool_use", id="t1", name="f", input={}), delta(0, partial_json='{"n":1}'), stop(0), block(0, type="tool_use", id="t2", name="f", input={}), delta(0, partial_json='{"n":2}'), stop(0), ended("tool_use"), END], {"calls": [("f", {"n": 1}), ("f", {"n": 2})], "ids": ["t1", "t2"], "text": "Hello"}),
     "no stop between calls of one index": ([start(), block(0, type="tool_use", id="t1", name="f", input={}), delta(0, partial_json='{"n":1}'), block(0, type="tool_use", id="t2", name="g", input={}), delta(0, partial_json='{"n":2}'), ended("tool_use"), END], {"calls": [("f", {"n": 1}), ("g", {"n": 2})]}),
     "no index": ([start(), {"type": "content_block_start", "content_block": {"type": "text", "text": ""}}, {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "x"}}, {"type": "content_block_stop"}, ended(), END], {"text": "x"}),
@@ -141,8 +145,8 @@ def test_redacted_thinking_is_kept_in_its_place():
     assert [r.get("data") or r.get("signature") for r in replays(*events)] == ["enc", "s"]
 
 
-def test_thinking_without_a_signature_is_nothing_to_send_back():
-    assert replays(start(), delta(0, thinking="hm"), ended(), END) == [None]
+def test_thinking_without_a_signature_is_kept_as_unsigned():
+    assert replays(start(), delta(0, thinking="hm"), ended(), END) == [{"wire": "anthropic", "model": "claude-x", "unsigned": True}]
 
 
 WHOLE = b'{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"f","input":{"a":1}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}'

@@ -133,3 +133,8 @@ def test_a_signature_on_an_empty_last_part_belongs_to_the_text_before_it():
 
 def test_a_signature_with_nothing_to_belong_to_is_kept_with_the_message():
     assert replays(chunk(call()), chunk(text("", thoughtSignature="S"), finish="STOP"))[-1] == ("response_end", {**OWN, "thoughtSignature": "S"})
+
+
+def test_parts_with_signatures_of_their_own_stay_apart():
+    found = replays(chunk(text("a", thoughtSignature="S1")), chunk(text("b", thoughtSignature="S2")), STOP)
+    assert [replay["thoughtSignature"] for _, replay in found] == ["S1", "S2"]

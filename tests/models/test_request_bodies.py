@@ -164,6 +164,14 @@ def test_claudes_signed_thinking_goes_back_before_its_call():
     assert written[0] == {"type": "thinking", "thinking": "hm", "signature": "sig"}
 
 
+@pytest.mark.parametrize(("model", "sent"), [("kimi-k2-thinking", True), ("claude-sonnet-4-5", False)])
+def test_unsigned_thinking_goes_back_to_models_that_do_not_sign(model, sent):
+    thinking = ThinkingPart("hm", replay={"wire": "anthropic", "model": model, "unsigned": True})
+    messages = (HI, asked(thinking, ToolCall("t", "add", {"a": 1})), ToolResultMessage("t", "add", "1"))
+    written = body("anthropic", model, messages=messages)["messages"][1]["content"]
+    assert (written[0] == {"type": "thinking", "thinking": "hm", "signature": ""}) is sent
+
+
 def test_openais_encrypted_reasoning_goes_back_before_its_call():
     written = body("openai-responses", "gpt-a", messages=mixed("openai-responses", "gpt-a"))["input"]
     assert [item.get("type", item.get("role")) for item in written] == ["user", "reasoning", "function_call", "function_call_output", "user"]
