@@ -123,8 +123,13 @@ class HttpModel:
             **options.headers,
             **request.headers,
         }
+        url = self._url(call)
         response = exchange.response = await self._sessions.get().post(
-            self._url(call), data=to_json(body), headers=headers, proxy=options.proxy, allow_redirects=False
+            url,
+            data=to_json(body),
+            headers=headers,
+            proxy=options.proxy or self._sessions.proxy_for(url),
+            allow_redirects=False,
         )
         if options.on_response is not None:
             options.on_response(response.status, response.headers)
