@@ -175,7 +175,7 @@ def _meaning(  # noqa: PLR0911 - one return for each kind of meaning
     if not source:
         raise MarbleSyntaxError(place, f"nothing stands behind {symbol} =")
     tokens = source.split()
-    if len(tokens) > 1 and all(t in defined or t in CONTROL for t in tokens):
+    if (len(tokens) > 1 or not tokens[0].isdigit()) and all(t in defined or t in CONTROL for t in tokens):
         return Group(tuple(tokens))
     if source == "symbol":
         return Itself(symbol)

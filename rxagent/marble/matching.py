@@ -1,11 +1,12 @@
 """Whether something that came is what a term of the legend expects; only what the term names is compared."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import cast
 
 from rxagent import events, messages
 from rxagent.marble.legend import Anything, Literal, Pattern, Slot, Term
-from rxagent.marble.vocabulary import ROLES, SHORT, Evaluate, principal, read_call
+from rxagent.marble.vocabulary import CLASSES, ROLES, SHORT, Evaluate, principal, read_call
 from rxagent.messages import ToolResult
 
 
@@ -16,6 +17,7 @@ def accepts(term: Term, value: object, evaluate: Evaluate) -> bool:
     if term.word in ROLES or term.word == "result":
         return _accepts_message(term, value, evaluate)
     word = SHORT.get(term.word, term.word)
+    _check_fields(term, CLASSES[word])
     if isinstance(value, events.MessageUpdate) and word != "message_update":
         value = value.delta
     if isinstance(value, str) and word in ("text_delta", "thinking_delta"):
@@ -23,8 +25,15 @@ def accepts(term: Term, value: object, evaluate: Evaluate) -> bool:
     return getattr(value, "type", None) == word and _fields_fit(term, value, evaluate)
 
 
+def _check_fields(term: Term, kind: type) -> None:
+    unknown = next((name for name, _ in term.fields if not hasattr(kind, name.partition(".")[0].partition("[")[0])), None)
+    if unknown is not None:
+        known = ", ".join(f.name for f in fields(kind) if f.name not in ("seq", "type"))
+        raise ValueError(f"{term.word} has no field {unknown!r}; expected one of {known}")
+
+
 def _fields_fit(term: Term, value: object, evaluate: Evaluate) -> bool:
-    names = principal(term.word, len(term.positional))
+    names = principal(term.word, len(term.positional), [name for name, _ in term.fields])
     if len(names) < len(term.positional):
         raise ValueError(f"{term.word} takes fewer values without a name; write field=value")
     return all(
@@ -128,7 +137,8 @@ def same(wanted: object, value: object) -> bool:
 def _has_text(value: object) -> bool:
     """Whether ``value`` is one of ours that people know by its text, or a sequence of such."""
     if isinstance(value, tuple | list):
-        return bool(value) and all(_has_text(item) for item in cast("list[object]", value))
+        items = cast("list[object]", value)
+        return len(items) > 0 and all(_has_text(item) for item in items)
     return isinstance(value, events.ErrorInfo) or isinstance(getattr(value, "text", None), str)
 
 

@@ -111,12 +111,13 @@ class _Play:
             window = self.block.windows.get(name) or self.block.windows.get("")
             self.played.outputs[name] = []
             self.open[name] = None
+            # Set first, so that the disposal comes before whatever else happens at its instant.
+            if window is not None and window.dispose is not None:
+                self._at(window.dispose, self._dispose, name)
             if window is None or window.subscribe == 0:
                 self._subscribe(name, output)
             else:
                 self._at(window.subscribe, self._subscribe, name, output)
-            if window is not None and window.dispose is not None:
-                self._at(window.dispose, self._dispose, name)
 
     def _at(self, instant: int, action: Callable[[*Ts], None], *args: *Ts) -> None:
         self.own_timers.append(self.loop.call_at(instant / 1_000_000_000, action, *args))
@@ -269,4 +270,6 @@ def ended_how(played: Played) -> str:
         return f"cut at {show_duration(played.at)} of virtual time"
     if played.ending is Ending.QUIET:
         return f"nothing is left to happen after {show_duration(played.at)}"
-    return f"observed until {show_duration(played.at)}"
+    if played.ending is Ending.TIME_UP:
+        return f"observed until {show_duration(played.at)}"
+    return f"all that was observed had ended at {show_duration(played.at)}"

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 
 from rxagent import events as ev
 from rxagent.events import AnyEvent
+from rxagent.marble.placing import positions, times_of
 from rxagent.marble.describing import describe
 from rxagent.messages import AssistantMessage
 
-_STEP = 14.0  # pixels from one event to the next, at least
-_DELTA = 4.0  # of the first deltas of a message; later ones come closer and closer
-_WAIT = 160.0  # the longest that a wait is drawn
-_AIM = 1400.0  # pixels for the whole of the measured time
+STEP = 14.0  # pixels from one event to the next, at least
 
 OK, BAD, WAITING, QUIET, TEXT, THINKING, TURN = "#2f9e6e", "#c0392b", "#e3b341", "#c5ced8", "#3b82c4", "#8e5bb5", "#5b6b8c"
 
@@ -52,73 +50,18 @@ class Timeline:
 
 def timeline(events: Sequence[AnyEvent]) -> Timeline:
     """Lay out the events of a run or a whole session."""
-    times = _times(events)
-    xs = _positions(events, times)
+    times = times_of(events)
+    xs = positions(events, times, STEP)
     layout = _Layout()
     for event, x in zip(events, xs, strict=True):
         layout.add(event, x)
-    end = (xs[-1] if xs else 0.0) + _STEP
+    end = (xs[-1] if xs else 0.0) + STEP
     layout.close(end)
     known = [t for t in times if t is not None]
     zero = known[0] if known else 0.0
     seconds = [None if t is None else t - zero for t in times]
     ruler = [(x, event.seq, t) for x, event, t in zip(xs, events, seconds, strict=True)]
-    return Timeline(layout.ordered(), end + _STEP, ruler)
-
-
-# -- when ----------------------------------------------------------------------------------------
-
-
-def _times(events: Sequence[AnyEvent]) -> list[float | None]:
-    known: list[float | None] = []
-    started: dict[tuple[tuple[str, ...], str], float] = {}
-    latest: float | None = None
-    for event in events:
-        time: float | None = None
-        if isinstance(event, ev.MessageStart) and event.message.timestamp > 0:
-            time = event.message.timestamp
-        elif isinstance(event, ev.ToolStart) and latest is not None:
-            started[event.origin.path, event.call_id] = latest
-        elif isinstance(event, ev.ToolEnd) and (event.origin.path, event.call_id) in started:
-            time = started[event.origin.path, event.call_id] + event.duration
-        if time is not None:
-            latest = time if latest is None else max(latest, time)
-            time = latest
-        known.append(time)
-    return _interpolated(known)
-
-
-def _interpolated(known: list[float | None]) -> list[float | None]:
-    anchors = [(n, t) for n, t in enumerate(known) if t is not None]
-    if not anchors or anchors[-1][1] - anchors[0][1] < 0.001:
-        return [None] * len(known)
-    filled: list[float | None] = list(known)
-    for n in range(anchors[0][0]):
-        filled[n] = anchors[0][1]
-    for (n, t), (m, u) in zip(anchors, anchors[1:], strict=False):
-        for k in range(n + 1, m):
-            filled[k] = t + (u - t) * (k - n) / (m - n)
-    for n in range(anchors[-1][0], len(known)):
-        filled[n] = anchors[-1][1]
-    return filled
-
-
-def _positions(events: Sequence[AnyEvent], times: list[float | None]) -> list[float]:
-    known = [t for t in times if t is not None]
-    scale = _AIM / (known[-1] - known[0]) if known else 0.0
-    xs: list[float] = []
-    x, before, deltas = _STEP, known[0] if known else 0.0, 0
-    for event, time in zip(events, times, strict=True):
-        deltas = deltas + 1 if isinstance(event, ev.MessageUpdate) else 0
-        least = _DELTA * min(1.0, 40 / deltas) if deltas else _STEP
-        passed = 0.0 if time is None else (time - before) * scale
-        x += min(max(least, passed), _WAIT)
-        before = before if time is None else time
-        xs.append(x)
-    return xs
-
-
-# -- what ----------------------------------------------------------------------------------------
+    return Timeline(layout.ordered(), end + STEP, ruler)
 
 
 @dataclass(slots=True)
@@ -129,6 +72,7 @@ class _Agent:
     lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
     open: dict[str, Bar] = field(default_factory=dict[str, Bar])
     calls: dict[str, tuple[str, Bar]] = field(default_factory=dict[str, tuple[str, Bar]])
+    waiting: set[str] = field(default_factory=set[str])
 
     def lane(self, name: str) -> Lane:
         return self.lanes.setdefault(name, Lane(self.path, name))
@@ -150,6 +94,13 @@ class _Agent:
         if bar is None or bar.label != name:
             self.end("state", x)
             self.begin("state", x, colour, name)
+
+    def queue(self, x: float, waiting: set[str]) -> None:
+        if waiting != self.waiting:
+            self.waiting = waiting
+            self.end("queue", x)
+            if waiting:
+                self.begin("queue", x, WAITING, f"{len(waiting)} waiting")
 
     def mark(self, name: str, x: float, colour: str, label: str) -> None:
         self.lane(name).bars.append(Bar(x, x + 5, colour, label, label))
@@ -190,10 +141,7 @@ class _Layout:
         elif isinstance(event, ev.AgentStart | ev.AgentEnd | ev.TurnStart | ev.TurnEnd):
             self._life(agent, event, x)
         elif isinstance(event, ev.QueueChanged):
-            agent.end("queue", x)
-            waiting = len(event.steering) + len(event.follow_ups)
-            if waiting:
-                agent.begin("queue", x, WAITING, f"{waiting} waiting")
+            agent.queue(x, {m.id for m in (*event.steering, *event.follow_ups)})
         elif isinstance(event, ev.Interrupted):
             agent.mark("notes", x, WAITING, "asks: " + "; ".join(i.question for i in event.interrupts))
         elif not isinstance(event, ev.SessionStart):
@@ -230,15 +178,15 @@ class _Layout:
             if isinstance(event, ev.MessageStart):
                 agent.state(x, "streaming", TEXT)
                 return
-            ended = [(agent.end(name, x), words) for name, words in (("text", event.message.text), ("thinking", event.message.thinking))]
-            if ended[0][0] is None and event.message.text:  # an answer that was not streamed
-                ended[0] = (agent.begin("text", x - _STEP / 2, TEXT), event.message.text)
-                agent.end("text", x)
-            for bar, words in ended:
+            for name, words, colour in (("text", event.message.text, TEXT), ("thinking", event.message.thinking, THINKING)):
+                if words and name not in agent.open:  # an answer that was not streamed
+                    agent.begin(name, x - STEP / 2, colour)
+                bar = agent.end(name, x)
                 if bar is not None:
                     bar.label = bar.tip = words
             agent.state(x, "waiting", QUIET)
         elif isinstance(event, ev.MessageEnd) and event.message.role != "tool":
+            agent.queue(x, agent.waiting - {event.message.id})  # it left its queue with this
             agent.mark("notes", x, OK, describe(event.message))
 
     def _delta(self, agent: _Agent, event: ev.MessageUpdate, x: float) -> None:

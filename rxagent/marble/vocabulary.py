@@ -4,7 +4,7 @@ Every `AgentEvent` and `ModelEvent` is a word (its ``type``), besides the short 
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from typing import cast, get_args
 
@@ -87,8 +87,8 @@ _PRINCIPAL: dict[str, tuple[tuple[str, ...], ...]] = {
 Evaluate = Callable[[Literal], object]
 
 
-def principal(word: str, count: int) -> tuple[str, ...]:
-    """The fields that ``count`` positional arguments of ``word`` mean; empty if so many mean nothing."""
+def principal(word: str, count: int, named: Collection[str] = ()) -> tuple[str, ...]:
+    """The fields that ``count`` positional arguments of ``word`` mean beside the ``named`` ones; empty: so many mean nothing."""
     word = SHORT.get(word, word)
     if word in _PRINCIPAL:
         options = _PRINCIPAL[word]
@@ -98,7 +98,8 @@ def principal(word: str, count: int) -> tuple[str, ...]:
         kind = CLASSES.get(word)
         names = [f.name for f in fields(kind) if f.name not in ("seq", "origin", "type")] if kind else []
         options = (tuple(names),)
-    return next((names[:count] for names in options if len(names) >= count), ())
+    fitting = (names[:count] for names in options if len(names) >= count)
+    return next((names for names in fitting if not set(names) & set(named)), ())
 
 
 def make(term: Term, evaluate: Evaluate) -> object:  # noqa: PLR0911 - one return for each kind of word
@@ -120,7 +121,7 @@ def make(term: Term, evaluate: Evaluate) -> object:  # noqa: PLR0911 - one retur
     if term.word in ROLES:
         raise ValueError(f"{term.word} can be expected, but it can't stand in an input")
     kind = CLASSES[SHORT.get(term.word, term.word)]
-    names = principal(term.word, len(values))
+    names = principal(term.word, len(values), named)
     if len(names) < len(values) or any("." in name for name in names):
         raise ValueError(f"{term.word} takes fewer values without a name; write field=value")
     return kind(**dict(zip(names, values, strict=True)), **named)

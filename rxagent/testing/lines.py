@@ -4,11 +4,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Protocol
 
 from pydantic_core import to_json
 from reactivex import Observable
 
+from rxagent.engine import Agent
 from rxagent.events import (
     ModelError,
     ModelEvent,
@@ -180,19 +180,7 @@ class LineCall:
         return last
 
 
-class Actable(Protocol):
-    """What a user's line acts on: an agent."""
-
-    def prompt(self, input: object) -> object: ...  # noqa: A002 - the contract's word
-    def steer(self, message: object, interrupt: bool = False) -> object: ...
-    def follow_up(self, message: object) -> object: ...
-    def abort(self, reason: str | None = None) -> object: ...
-    def continue_(self) -> object: ...
-    def retry(self) -> object: ...
-    def reset(self) -> object: ...
-
-
-def act(action: object, agent: Actable) -> None:
+def act(action: object, agent: Agent) -> None:
     """Do what one symbol of a user's line says. Raises ``TypeError`` for anything that is no action."""
     if callable(action):
         action(agent)
@@ -209,4 +197,4 @@ def act(action: object, agent: Actable) -> None:
         getattr(agent, {"continue": "continue_"}.get(action.kind, action.kind))()
 
 
-__all__ = ["Actable", "LineCall", "LineModel", "LineTool", "act"]
+__all__ = ["LineCall", "LineModel", "LineTool", "act"]

@@ -17,7 +17,7 @@ from rxagent.marble.streams import Source
 from rxagent.models import Model, ScriptedModel
 from rxagent.operators import verify, verify_run
 from rxagent.state import AgentState
-from rxagent.testing.lines import Actable, LineModel, LineTool, act
+from rxagent.testing.lines import LineModel, LineTool, act
 from rxagent.tools import Tool
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Trial(Observable[AnyEvent]):
     ) -> abc.DisposableBase:
         both = CompositeDisposable()
         if self._user is not None:
-            both.add(self._user.subscribe(lambda action: act(action, cast("Actable", self.agent))))
+            both.add(self._user.subscribe(lambda action: act(action, self.agent)))
         both.add(self._events.subscribe(observer))
         return both
 

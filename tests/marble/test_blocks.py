@@ -119,12 +119,17 @@ def test_one_is_not_true_and_text_is_not_a_number():
 
 def test_partial_matches_accept_what_they_name_only():
     source = "s a|\n> s.pipe(rxops.map(lambda _: events.ToolEnd('c1', 'add', {'a': 2}, messages.ToolResult('4'))))\nout x|\nwhere a = 1  x = "
-    for good in ["tool_end 4", "tool_end add 4", "tool_end '4'", "tool_end call_id=c1", "tool_end ~ /^4$/", "tool_end result ~ /4/",
+    for good in ["tool_end 4", "tool_end add 4", "tool_end '4'", "tool_end call_id=c1", "tool_end ~ /^4$/", "tool_end result ~ /4/", "tool_end add result ~ /4/",
                  "tool_end * is_error=False", "tool_end args.a=2", "tool_end add 4 call_id=*", "result 4", "*", "~ /ToolEnd/"]:  # fmt: skip
         assert holds(source + good), good
-    for bad in ["tool_end 5", "tool_end sub 4", "tool_start add", "tool_end is_error=True", "tool_end call_id=c2", "tool_end 4 nonsense=1",
+    for bad in ["tool_end 5", "tool_end sub 4", "tool_start add", "tool_end is_error=True", "tool_end call_id=c2",
                 "result 5", "text '4'", "4"]:  # fmt: skip
         assert not judged(source + bad).holds, bad
+
+
+def test_a_field_that_an_event_does_not_have_is_an_error():
+    with pytest.raises(MarbleSyntaxError, match=r"x.md:4:14: tool_end has no field 'nonsense'; expected one of origin, call_id"):
+        judged("s a|\n> s\nout x|\nwhere a = 1  x = tool_end 4 nonsense=1")
 
 
 def test_a_call_is_matched_with_its_arguments():
