@@ -49,8 +49,13 @@ class _Inbox(Generic[T]):
         self._relax()
         self._wake()
 
+    @property
+    def ready(self) -> bool:
+        """Whether there is a value to take."""
+        return bool(self._values)
+
     def take(self) -> T:
-        """The next value; raises IndexError when there is none."""
+        """The next value."""
         value = self._values.popleft()
         if self._holds:
             self._relax()
@@ -105,17 +110,15 @@ class ObservableIterator(AsyncIterator[T]):
 
     async def __anext__(self) -> T:
         inbox = self._inbox
-        while True:
-            try:
-                return inbox.take()
-            except IndexError:
-                pass
-            try:
+        try:
+            while True:
+                if inbox.ready:
+                    return inbox.take()
                 inbox.check_end()
-            except BaseException:
-                self._subscription.dispose()
-                raise
-            await inbox.wait()
+                await inbox.wait()
+        finally:
+            # The traceback of a cancelled task keeps this frame, which must not keep the subscription.
+            del self
 
     def dispose(self) -> None:
         """Unsubscribe and end the iteration, from any thread."""

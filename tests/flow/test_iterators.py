@@ -119,6 +119,27 @@ async def test_values_from_a_thread_wake_the_iteration() -> None:
     thread.join()
 
 
+async def test_a_cancelled_consumer_lets_its_source_go_also_while_its_task_is_kept() -> None:
+    hub = Hub[int]()
+
+    async def consume() -> None:
+        async for _ in to_aiter(hub, capacity=0):
+            pass
+
+    task = asyncio.ensure_future(consume())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert not hub.observed
+    await asyncio.wait_for(emit(hub.on_next, 1), 5)
+
+
+async def test_an_iterator_that_only_its_next_refers_to_goes_on() -> None:
+    hub = Hub[int]()
+    asyncio.get_running_loop().call_soon(hub.on_next, 5)
+    assert await anext(to_aiter(hub)) == 5
+
+
 async def test_a_negative_capacity_is_refused() -> None:
     with pytest.raises(UsageError):
         to_aiter(rx.empty(), capacity=-1)
