@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from rxagent.events import Interrupt
 from rxagent.messages import AnyMessage, AssistantMessage, JsonObject, ThinkingLevel, ToolResult, ToolResultMessage
 from rxagent.models.base import Model
 from rxagent.signals import Signal
@@ -57,7 +58,10 @@ Verdict = Allow | Edit | Block | Ask
 
 @dataclass(frozen=True, slots=True)
 class HookContext:
-    """Where a hook is called from. ``emit(name, data)`` puts a `Custom` event into the stream."""
+    """Where a hook is called from. ``emit(name, data)`` puts a `Custom` event into the stream.
+
+    ``settled``: the questions of this run that were answered, those of the runs it resumes included.
+    """
 
     agent: str
     path: tuple[str, ...]
@@ -65,6 +69,7 @@ class HookContext:
     signal: Signal
     emit: Callable[[str, object], Told]
     deps: object = None
+    settled: tuple[tuple[Interrupt, JsonValue], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

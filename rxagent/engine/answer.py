@@ -50,7 +50,7 @@ class Answer:
         request = await prepare(scope, turn)
         policy = scope.config.retry
         models = list(scope.setup.models)
-        failures = failures_of_model = 0
+        failures, failures_of_model = scope.session.progress.attempts, 0
         while True:
             keyed = await with_key(scope, models[0], request)
             if self._draft is None:
@@ -70,6 +70,13 @@ class Answer:
             self._open(models[0])  # an abort from here on leaves an empty answer of the next attempt
             await scope.emit(ModelRetry(failures, delay, error_info(end), models[0].name, origin=scope.origin))
             await asyncio.sleep(delay)
+
+    async def withdraw(self) -> None:
+        """Takes back what a process that died had begun to stream."""
+        scope = self._scope
+        error = ErrorInfo("the process ended while the answer was being streamed", "process", retryable=True)
+        attempt = scope.session.progress.attempts + 1
+        await scope.emit(ModelRetry(attempt, 0.0, error, scope.setup.models[0].name, origin=scope.origin))
 
     def close(self, stop_reason: StopReason, reason: str) -> list[MessageStart | MessageEnd]:
         """The events that end an answer in flight, what came of it kept; none if there is none."""
@@ -154,12 +161,16 @@ class Answer:
                 return event
             if isinstance(event, ToolCallStart):
                 event = self._identified(event)  # noqa: PLW2901 - the same event under an id that is free
-            message = draft.add(event)
             if not self._started:
+                if isinstance(event, ResponseStart):
+                    draft.add(event)  # the start of the message tells the name the model gives itself
                 watch.pause()
                 await self._start(draft)
                 watch.seen()
-            if not streaming or isinstance(event, ResponseStart):
+                if isinstance(event, ResponseStart):
+                    continue
+            message = draft.add(event)
+            if not streaming:
                 continue
             pending = session.publish(message_update(event, message, -1, origin))
             if pending is not None:

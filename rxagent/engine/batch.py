@@ -4,6 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 from rxagent.engine.call import Call
+from rxagent.engine.lost import decided, given_result, question_of
+from rxagent.engine.progress import CallProgress
 from rxagent.engine.scope import Scope
 from rxagent.engine.session import new_id, wall_clock
 from rxagent.events import Interrupt, MessageEnd, MessageStart, ToolEnd, ToolStart
@@ -72,8 +74,12 @@ class Batch:
 
     async def _run_all(self) -> None:
         tools = {tool.declaration.name: tool for tool in self.scope.setup.tools}
-        unanswered = self.scope.session.progress.unanswered
-        waiting = [Call(self.scope, p.call, tools.get(p.call.name)) for p in unanswered if p.result is None]
+        waiting: list[Call] = []
+        for past in self.scope.session.progress.unanswered:
+            if past.result is None:
+                call = Call(self.scope, past.call, tools.get(past.call.name))
+                if not past.started or await self._go_on(call, past):
+                    waiting.append(call)
         one_by_one = self.scope.config.tool_mode == "sequential" or any(call.sequential for call in waiting)
         most = 1 if one_by_one else self.scope.config.limits.max_parallel_tools
         for call in waiting:
@@ -85,6 +91,39 @@ class Batch:
             self._running[call.start()] = call
         while self._running:
             await self._wait(asyncio.ALL_COMPLETED)
+
+    async def _go_on(self, call: Call, past: CallProgress) -> bool:
+        """Takes up a call that was begun before: by this run in a process that died, or by the run this one resumes."""
+        progress = self.scope.session.progress
+        asked = tuple(i for i in progress.interrupts if i.call_id == call.id)
+        if past.open and (call.resumable or self.refusal is not None):
+            call.reopen()
+        elif past.open or past.lost:
+            return await self._recover(call, past)
+        elif asked and not call.resumable:
+            call.ask_again(asked)
+        return True
+
+    async def _recover(self, call: Call, past: CallProgress) -> bool:
+        """Does what was decided about a call nobody knows the end of; False if there is nothing to run or to end."""
+        progress = self.scope.session.progress
+        decision = decided(past, progress, self.scope.recovery)
+        again = progress.resumed and progress.turn == 0
+        if decision == "rerun":
+            if past.open:
+                await call.cut()
+            return True
+        if past.open:
+            call.reopen()
+        if decision != "ask":
+            call.preset(given_result(call.name, decision))
+            return True
+        question = question_of(past, progress)
+        if past.lost and not again:  # it was ended as lost in this very turn
+            self._interrupts[call.id] = (question,)
+            return False
+        call.ask_again((question,), lost=True)
+        return True
 
     async def _wait(self, until: str) -> None:
         done, _ = await asyncio.wait(tuple(self._running), return_when=until)
@@ -98,13 +137,22 @@ class Batch:
         interrupts = tuple(i for call_id in progress.calls for i in self._interrupts.get(call_id, ()))
         if interrupts:
             return BatchEnd(interrupts=interrupts)
-        terminate = all(call.result is not None and call.result.terminate for call in progress.calls.values())
+        ends = [call.result for call in progress.calls.values() if call.result is not None]
+        terminate = any(end.action for end in ends) or (len(ends) == len(progress.calls) and all(end.terminate for end in ends))
         for call in progress.unanswered:
             assert call.result is not None
-            message = result_message(call.call, call.result)
-            await scope.emit(MessageStart(message, origin=scope.origin))
+            message = _opened(scope, call.call)
+            if message is None:
+                message = result_message(call.call, call.result)
+                await scope.emit(MessageStart(message, origin=scope.origin))
             await scope.emit(MessageEnd(message, origin=scope.origin))
         return BatchEnd(progress.results, terminate=terminate)
+
+
+def _opened(scope: Scope, call: ToolCall) -> ToolResultMessage | None:
+    """The call's result message, where it has begun and not ended."""
+    opened = scope.session.progress.opened
+    return opened if isinstance(opened, ToolResultMessage) and opened.call_id == call.id else None
 
 
 def abandon(scope: Scope, reason: str) -> list[ToolStart | ToolEnd | MessageStart | MessageEnd]:
@@ -119,6 +167,9 @@ def abandon(scope: Scope, reason: str) -> list[ToolStart | ToolEnd | MessageStar
             if not progress.started or progress.interrupted:
                 events.append(ToolStart(call.id, call.name, call.invalid or call.arguments, origin=origin))
             events.append(ToolEnd(call.id, call.name, call.arguments, result, is_error=True, origin=origin))
-        message = result_message(call, result)
-        messages += [MessageStart(message, origin=origin), MessageEnd(message, origin=origin)]
+        message = _opened(scope, call)
+        if message is None:
+            message = result_message(call, result)
+            messages.append(MessageStart(message, origin=origin))
+        messages.append(MessageEnd(message, origin=origin))
     return [*events, *messages]

@@ -8,19 +8,19 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Awaitable
+from collections.abc import AsyncIterable, Awaitable, Sequence
 from typing import cast
 
-from pydantic import JsonValue
 from reactivex import Observable
 
+from rxagent.engine.host import Host
 from rxagent.engine.scope import Ended, HookFailed, Scope
-from rxagent.errors import RxAgentError, ToolFailed, ToolInterrupted
-from rxagent.events import AnyEvent, Custom, Interrupt, Origin, ToolEnd, ToolStart, ToolUpdate
+from rxagent.errors import RxAgentError, StoreError, ToolFailed, ToolInterrupted
+from rxagent.events import Interrupt, ToolEnd, ToolStart
 from rxagent.flow import Fault, to_aiter
 from rxagent.hooks import Allow, Ask, Block, Edit, HookCall
 from rxagent.messages import JsonObject, ToolCall, ToolResult, to_json_value
-from rxagent.tools import BoundCall, Told, Tool, ToolContext, as_result, error_result
+from rxagent.tools import BoundCall, Tool, ToolContext, as_result, error_result, is_resumable
 
 
 class Abandoned(RxAgentError):
@@ -30,30 +30,22 @@ class Abandoned(RxAgentError):
 WAITING = ToolResult(summary="waiting for an answer")
 
 
-class Call:
+class Call(Host):
     """Runs one call and emits its events. It is the tool's `ToolHost`."""
 
     def __init__(self, scope: Scope, call: ToolCall, tool: Tool | None) -> None:
-        self._scope = scope
-        self._call = call
+        super().__init__(scope, call)
         self._tool = tool
         self._bound: BoundCall | None = None
         self._problem: ToolResult | None = None
-        self._args: JsonObject | str = call.arguments
         self._signal = scope.signal.child()
-        self._loop = asyncio.get_running_loop()
-        self._asked: list[Interrupt] = []
-        self._questions = 0
-        self._ended = False
+        self._begun = False
+        self._lost = False
+        self._preset: ToolResult | None = None
         self._told = False
         self._duration = 0.0
         self._task: asyncio.Task[None] | None = None
         self._prepare()
-
-    @property
-    def id(self) -> str:
-        """The call's id."""
-        return self._call.id
 
     @property
     def name(self) -> str:
@@ -89,8 +81,34 @@ class Call:
             self._bound, self._args = None, arguments
             self._problem = error_result(f"{self._call.name!r} refused the arguments: {type(error).__name__}: {error}")
 
+    @property
+    def resumable(self) -> bool:
+        """Whether the tool goes on from the log when its call is begun again."""
+        return self._tool is not None and is_resumable(self._tool)
+
+    def reopen(self) -> None:
+        """The call was begun by a process that died, and is still open."""
+        self._begun = True
+
+    def preset(self, result: ToolResult) -> None:
+        """The call will not run: this is its result."""
+        self._preset = result
+
+    def ask_again(self, questions: Sequence[Interrupt], *, lost: bool = False) -> None:
+        """The call will not run: it waits for answers to these. ``lost``: about how it ended."""
+        self._preset, self._lost = WAITING, lost
+        self.waits_for(questions)
+
+    async def cut(self) -> None:
+        """Ends what a dead process began, so that the call can begin again."""
+        self._lost = True
+        await self._scope.emit(self._tool_end(ToolResult(summary="the process ended")))
+        self._lost = False
+
     async def announce(self) -> None:
-        """Emits `ToolStart`."""
+        """Emits `ToolStart`, unless that was done before."""
+        if self._begun:
+            return
         await self._scope.emit(ToolStart(self._call.id, self._call.name, self._args, origin=self._scope.origin))
 
     def start(self) -> "asyncio.Task[None]":
@@ -120,6 +138,7 @@ class Call:
             result = await self._pipeline()
         except (asyncio.CancelledError, Ended):  # before or after the tool itself ran: in a hook, or on the way to one
             self._asked.clear()
+            self._lost = False
             result = error_result(self._cancelled_text())
         await self._end(result)
 
@@ -135,13 +154,16 @@ class Call:
 
     def _finish(self, result: ToolResult) -> ToolEnd:
         self._ended = True
+        return self._tool_end(result)
+
+    def _tool_end(self, result: ToolResult) -> ToolEnd:
         return ToolEnd(
             self._call.id,
             self._call.name,
             self._args,
             result,
-            is_error=result.is_error,
-            interrupted=bool(self._asked),
+            is_error=result.is_error or self._lost,
+            interrupted=bool(self._asked) or self._lost,
             duration=self._duration,
             origin=self._scope.origin,
         )
@@ -153,13 +175,18 @@ class Call:
         return progress.run_id != self._scope.origin.run_id or not progress.turn_open or call is None or call.result is not None
 
     async def _pipeline(self) -> ToolResult:
+        if self._preset is not None:
+            return self._preset
         if self._problem is None:
             self._problem = await self._before()
         if self._asked:
             return WAITING
         if self._problem is not None:
             return self._problem
-        await self._scope.session.acknowledged()
+        try:
+            await self._scope.session.acknowledged()
+        except StoreError as error:
+            return error_result(f"{self._call.name} was not run: its start could not be stored: {error}")
         result = await self._execute()
         if self._asked:
             return WAITING
@@ -195,7 +222,7 @@ class Call:
                 case Block(reason):
                     return error_result(reason)
                 case Ask(question, schema):
-                    if self._ask(f"hook{number}", question, schema):
+                    if self.ask(f"hook{number}", question, schema):
                         return None
                     return error_result(f"{self._call.name} was not run: the question {question!r} was cancelled")
                 case _:
@@ -214,15 +241,6 @@ class Call:
             except (HookFailed, RxAgentError) as error:
                 return error_result(f"{self._call.name}: {error}")
         return result
-
-    def _ask(self, key: str, question: str, schema: JsonObject | None) -> bool:
-        """Notes a question; False if it was cancelled already."""
-        interrupt_id = f"{self._call.id}:{key}"
-        if interrupt_id in self._scope.session.progress.cancelled:
-            return False
-        origin = self._scope.origin
-        self._asked.append(Interrupt(interrupt_id, question, schema, origin.path, self._call.id, self._call.name))
-        return True
 
     # -- the tool itself
 
@@ -252,9 +270,10 @@ class Call:
         """Waits the grace period for a cancelled tool; abandons it after that."""
         if not context.signal_taken:  # one that looks at its signal is trusted to act on it
             work.cancel()
-        grace = self._scope.config.limits.grace
+        # a resumable tool bounds its own end, and what it has begun must end before its call does
+        grace = None if self.resumable else self._scope.config.limits.grace
         done, _ = await asyncio.wait((work,), timeout=grace)
-        if not done:
+        if not done and grace is not None:
             work.cancel()
             self._report(grace)
         elif not work.cancelled():
@@ -290,55 +309,5 @@ class Call:
         async for item in cast("AsyncIterable[object]", items):
             last = item
             shown = to_json_value(item, f"progress of tool {self._call.name!r}")
-            await self._scope.session.emit(self._update(shown))
+            await self._scope.session.emit(self.progress_event(shown))
         return as_result(last, self._call.name)
-
-    def _update(self, partial: JsonValue) -> ToolUpdate:
-        return ToolUpdate(self._call.id, self._call.name, self._args, partial, origin=self._scope.origin)
-
-    # -- ToolHost
-
-    @property
-    def origin(self) -> Origin:
-        """Session, run, agent and path."""
-        return self._scope.origin
-
-    def update(self, call_id: str, partial: JsonValue) -> Told:
-        """See `ToolContext.update`."""
-        if self._ended:
-            return Told()
-        return self._tell(self._update(partial))
-
-    def emit(self, name: str, data: JsonValue) -> Told:
-        """See `ToolContext.emit`."""
-        return self._tell(Custom(name, data, origin=self._scope.origin))
-
-    def _tell(self, event: ToolUpdate | Custom) -> Told:
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = False
-        if here:
-            return Told(self._scope.session.publish(event))
-        asyncio.run_coroutine_threadsafe(self._from_thread(event), self._loop).result()
-        return Told()
-
-    async def _from_thread(self, event: ToolUpdate | Custom) -> None:
-        if not self._ended or isinstance(event, Custom):
-            await self._scope.session.emit(event)
-
-    def answer(self, call_id: str, question: str, schema: JsonObject | None) -> tuple[bool, JsonValue]:
-        """See `ToolContext.interrupt`."""
-        key = str(self._questions)
-        self._questions += 1
-        known = self._scope.session.progress.answers
-        interrupt_id = f"{self._call.id}:{key}"
-        if interrupt_id in known:
-            return True, known[interrupt_id]
-        if not self._ask(key, question, schema):
-            raise ToolFailed(f"the question {question!r} was cancelled")
-        return False, None
-
-    async def relay(self, event: AnyEvent) -> None:
-        """Lets an event of an agent below pass through."""
-        await self._scope.session.emit(event)

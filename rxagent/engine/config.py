@@ -13,6 +13,7 @@ from rxagent.events import AgentConfig
 from rxagent.hooks import Hooks
 from rxagent.messages import AnyMessage, JsonObject, ThinkingLevel
 from rxagent.models.base import Model
+from rxagent.state import AgentState
 from rxagent.tools import Tool
 
 ToolMode = Literal["parallel", "sequential"]
@@ -53,7 +54,7 @@ def as_models(model: ModelLike) -> tuple[Model, ...]:
     """
     from rxagent.models import resolve
 
-    items: Sequence[Model | str] = [model] if isinstance(model, str | Model) else model
+    items: Sequence[Model | str] = model if isinstance(model, Sequence) and not isinstance(model, str) else [model]
     models = tuple(resolve(item) if isinstance(item, str) else _checked(item) for item in items)
     if not models:
         raise UnknownModel("an agent needs a model: pass a Model, a name such as 'openai:gpt-4o-mini', or 'demo'.")
@@ -81,6 +82,11 @@ class Setup:
         return AgentConfig(self.system_prompt, self.models[0].name, self.thinking_level, declarations)
 
 
+def matches(config: AgentConfig, state: AgentState) -> bool:
+    """Whether a state has this configuration."""
+    return config == AgentConfig(state.system_prompt, state.model, state.thinking_level, state.tools)
+
+
 class Output:
     """The type an answer must have, its JSON schema, and reading one."""
 
@@ -97,4 +103,4 @@ class Output:
         return self._adapter.validate_json(text)
 
 
-__all__ = ["AgentContext", "LoopConfig", "ModelLike", "Output", "Setup", "ToolMode", "as_models"]
+__all__ = ["AgentContext", "LoopConfig", "ModelLike", "Output", "Setup", "ToolMode", "as_models", "matches"]

@@ -6,18 +6,19 @@
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue, ValidationError
 
 from rxagent.engine.answer import Answer
-from rxagent.engine.batch import Batch, BatchEnd, abandon
+from rxagent.engine.batch import Batch, BatchEnd
+from rxagent.engine.closing import closing
+from rxagent.engine.config import matches
 from rxagent.engine.scope import Ended, HookFailed, Scope
 from rxagent.events import (
-    AgentEnd,
     AgentStart,
-    AnyEvent,
+    ConfigChanged,
     ErrorInfo,
     Interrupted,
     MessageEnd,
@@ -28,6 +29,9 @@ from rxagent.events import (
 )
 from rxagent.hooks import HookTurn, Stop
 from rxagent.messages import AnyMessage, AssistantMessage, ToolResultMessage
+
+_Next = tuple[int, bool, tuple[AnyMessage, ...]]
+"""The number of the next turn, whether the last one wants it, and the messages it takes in."""
 
 LENGTH = "the answer was cut at its maximum length, so this call may be incomplete and was not run; make it shorter"
 FILTERED = "the provider's content filter ended the answer, so this call was not run"
@@ -56,19 +60,29 @@ class Loop:
         """Runs until nothing is left to do. Model failures, aborts and limits are outcomes, not exceptions.
 
         Args:
-            messages: the input, with ids.
+            messages: the input, with ids; a resumed run takes it in when its calls are done.
             resume: the interrupted run to go on with.
 
         Raises:
-            StoreError: the journal could not keep the run's end.
             asyncio.CancelledError: the task was cancelled from outside; the events are complete all the same.
         """
+        await self._drive(self._first(messages) if resume is None else self._resumed(messages, resume))
+
+    async def take_up(self) -> None:
+        """Goes on with the run that the log leaves open, and ends it as ``run`` does.
+
+        An answer that was being streamed is withdrawn and asked for again; finished calls stand; of calls
+        that had begun, `Scope.recovery` decides.
+        """
+        await self._drive(self._left())
+
+    async def _drive(self, entry: Awaitable[_Next]) -> None:
         scope = self._scope
         self._task = asyncio.current_task()
         forget = scope.signal.on_cancel(self._on_cancel)
         cancelled: asyncio.CancelledError | None = None
         try:
-            outcome, error = await self._outcome(messages, resume)
+            outcome, error = await self._outcome(entry)
         except asyncio.CancelledError as cancel:
             outcome, error = self._doomed() or ("aborted", None)
             if scope.signal.cancelled and self._task is not None:
@@ -80,7 +94,7 @@ class Loop:
             outcome, error = "failed", ErrorInfo(f"{type(failure).__name__}: {failure}", "internal")
         scope.closing = True
         forget()
-        for event in self._closing(outcome, error):
+        for event in closing(scope, self._answer, outcome, error):
             pending = scope.session.publish(event)
             if pending is None or scope.signal.cancelled:
                 continue  # once cancelled, nothing is waited for, so nothing can stop the end any more
@@ -88,8 +102,7 @@ class Loop:
                 await scope.session.settle(pending)
             except asyncio.CancelledError:
                 scope.signal.cancel("cancelled")
-                scope.session.gate.open()
-        await scope.session.acknowledged()
+                scope.session.let_go()
         if cancelled is not None:
             raise cancelled
 
@@ -102,13 +115,13 @@ class Loop:
         if not here:
             self._loop.call_soon_threadsafe(self._on_cancel)
             return
-        self._scope.session.gate.open()
+        self._scope.session.let_go()
         if self._task is not None and not self._scope.closing and asyncio.current_task() is not self._task:
             self._task.cancel()  # within the task itself the next check notices
 
-    async def _outcome(self, messages: tuple[AnyMessage, ...], resume: Resume | None) -> tuple[Outcome, ErrorInfo | None]:
+    async def _outcome(self, entry: Awaitable[_Next]) -> tuple[Outcome, ErrorInfo | None]:
         try:
-            await self._turns(messages, resume)
+            await self._turns(await entry)
             return self._completed()
         except Ended as end:
             return self._doomed() or (end.outcome, end.error)
@@ -130,15 +143,9 @@ class Loop:
                 return "failed", ErrorInfo(f"the answer does not fit the output type: {error}", "output")
         return "completed", None
 
-    async def _turns(self, messages: tuple[AnyMessage, ...], resume: Resume | None) -> None:
+    async def _turns(self, after: _Next) -> None:
         inbox = self._scope.inbox
-        await self._begin(messages, resume)
-        inputs = (*messages, *inbox.next_steering()) if resume is None else ()
-        turn, go_on = 0, True
-        if resume is not None:
-            go_on = await self._resumed_turn()
-            turn = 1
-            inputs = inbox.next_steering()
+        turn, go_on, inputs = after
         while True:
             if not go_on and not inputs:
                 inputs = inbox.next_follow_ups()
@@ -149,12 +156,62 @@ class Loop:
             turn += 1
             inputs = inbox.next_steering()
 
-    async def _begin(self, messages: tuple[AnyMessage, ...], resume: Resume | None) -> None:
-        if resume is None:
-            event = AgentStart(messages, origin=self._scope.origin)
-        else:
-            event = AgentStart(messages, resume.interrupted_at, resume.answers, resume.cancelled, origin=self._scope.origin)
-        await self._scope.emit(event)
+    async def _first(self, messages: tuple[AnyMessage, ...]) -> _Next:
+        await self._scope.emit(AgentStart(messages, origin=self._scope.origin))
+        return 0, True, (*messages, *self._scope.inbox.next_steering())
+
+    async def _resumed(self, messages: tuple[AnyMessage, ...], resume: Resume) -> _Next:
+        scope = self._scope
+        start = AgentStart(messages, resume.interrupted_at, resume.answers, resume.cancelled, origin=scope.origin)
+        await scope.emit(start)
+        go_on = await self._resumed_turn()
+        return 1, go_on, (*messages, *scope.inbox.next_steering())
+
+    async def _left(self) -> _Next:
+        """The rest of what a process that died was doing."""
+        progress, inbox = self._scope.session.progress, self._scope.inbox
+        turn, go_on = progress.turn, True
+        if turn < 0 and progress.resumed:
+            turn, go_on = 0, await self._resumed_turn()
+        elif progress.turn_open:
+            go_on = await self._rest_of_turn(turn)
+        elif progress.stopped:
+            raise Ended("interrupted")
+        elif turn >= 0 and progress.message is not None:
+            go_on = await self._turn_over(turn, progress.message, progress.results, go_on=progress.went_on)
+        return turn + 1, go_on, (*progress.inputs, *inbox.next_steering())
+
+    async def _rest_of_turn(self, turn: int) -> bool:
+        progress = self._scope.session.progress
+        message = progress.message
+        if progress.resumed and turn == 0:
+            return await self._unanswered(message)
+        if message is None:
+            if progress.opened is not None:
+                await self._taken_in(progress.opened)
+            for waiting in self._rest_of_inputs():
+                await self._take_in(waiting)
+            if progress.streaming:
+                await self._answer.withdraw()
+            message = await self._answer.get(turn)
+        elif message.stop_reason == "aborted":
+            raise Ended("aborted", ErrorInfo(message.error_message) if message.error_message else None)
+        if message.stop_reason == "error":
+            raise Ended("failed", self._answer.error or ErrorInfo(message.error_message or "the answer failed"))
+        end = await self._tools(message)
+        return await self._end_turn(turn, message, end)
+
+    def _rest_of_inputs(self) -> tuple[AnyMessage, ...]:
+        """What the open turn had still to take in."""
+        progress, inbox = self._scope.session.progress, self._scope.inbox
+        queued: tuple[AnyMessage, ...] = ()
+        if "follow_ups" in progress.taken:
+            queued = inbox.next_follow_ups() if inbox.follow_up_mode == "all" else ()
+        elif not progress.taken or inbox.steering_mode == "all":
+            queued = inbox.next_steering()
+            if not queued and not progress.taken and not progress.went_on and not progress.inputs:
+                queued = inbox.next_follow_ups()
+        return (*progress.inputs, *queued)
 
     async def _turn(self, turn: int, inputs: Iterable[AnyMessage]) -> bool:
         """One turn; whether its tool results want another one."""
@@ -170,18 +227,22 @@ class Loop:
 
     async def _resumed_turn(self) -> bool:
         """The first turn of a resumed run: the calls that have no result yet."""
+        await self._scope.emit(TurnStart(0, origin=self._scope.origin))
+        return await self._unanswered(self._scope.session.progress.message)
+
+    async def _unanswered(self, message: AssistantMessage | None) -> bool:
         scope, progress = self._scope, self._scope.session.progress
-        await scope.emit(TurnStart(0, origin=scope.origin))
-        message = progress.message
-        if message is None or not progress.unanswered:
+        if message is None or not progress.calls:
             await scope.emit(TurnEnd(None, origin=scope.origin))
             return True
         return await self._end_turn(0, message, await Batch(scope).run())
 
     async def _take_in(self, message: AnyMessage) -> None:
-        origin = self._scope.origin
-        await self._scope.emit(MessageStart(message, origin=origin))
-        end = MessageEnd(message, origin=origin)
+        await self._scope.emit(MessageStart(message, origin=self._scope.origin))
+        await self._taken_in(message)
+
+    async def _taken_in(self, message: AnyMessage) -> None:
+        end = MessageEnd(message, origin=self._scope.origin)
         try:
             await self._scope.emit(end)
         finally:
@@ -200,8 +261,23 @@ class Loop:
         if end.interrupts:
             await scope.emit(Interrupted(end.interrupts, origin=scope.origin))
             raise Ended("interrupted")
-        await self._after_turn(turn, message, end.messages)
-        return bool(end.messages) and not end.terminate and message.stop_reason != "content_filter"
+        go_on = bool(end.messages) and not end.terminate and message.stop_reason != "content_filter"
+        return await self._turn_over(turn, message, end.messages, go_on=go_on)
+
+    async def _turn_over(
+        self, turn: int, message: AssistantMessage, results: tuple[ToolResultMessage, ...], *, go_on: bool
+    ) -> bool:
+        """After a turn: the hook, and another agent where one takes over; whether there is to be another turn."""
+        await self._after_turn(turn, message, results)
+        scope = self._scope
+        successor = scope.session.progress.successor
+        if successor is None:
+            return go_on
+        scope.become(scope.find(successor))
+        config = scope.setup.config()
+        if not matches(config, scope.session.state):
+            await scope.emit(ConfigChanged(config, origin=scope.origin))
+        return True
 
     async def _after_turn(self, turn: int, message: AssistantMessage, results: tuple[ToolResultMessage, ...]) -> None:
         scope = self._scope
@@ -220,28 +296,3 @@ class Loop:
         used_up = limits.used_up(self._scope.session.progress.usage)
         if used_up is not None:
             raise Ended("limit", ErrorInfo(used_up, "limit"))
-
-    def _closing(self, outcome: Outcome, error: ErrorInfo | None) -> Iterator[AnyEvent]:
-        """The events that end whatever is open, in the grammar's order; each is made when the last one is out."""
-        progress, origin = self._scope.session.progress, self._scope.origin
-        if not progress.run_open:
-            yield AgentStart(origin=origin)
-        if progress.turn < 0:
-            yield TurnStart(0, origin=origin)
-        if progress.turn_open:
-            yield from self._closing_turn(outcome, error)
-        yield AgentEnd(tuple(progress.appended), outcome, error, progress.usage, origin=origin)
-
-    def _closing_turn(self, outcome: Outcome, error: ErrorInfo | None) -> Iterator[AnyEvent]:
-        scope, progress = self._scope, self._scope.session.progress
-        reason = error.message if error is not None else scope.signal.reason or outcome
-        if progress.message is None and not progress.streaming:
-            queued = {m.id for m in (*scope.inbox.steering, *scope.inbox.follow_ups)}
-            for message in [m for m in progress.inputs if m.id not in queued]:  # the prompt is not lost with its run
-                yield MessageStart(message, origin=scope.origin)
-                yield MessageEnd(message, origin=scope.origin)
-        yield from self._answer.close("aborted" if outcome == "aborted" else "error", reason)
-        message = progress.message
-        if message is not None and message.stop_reason not in ("error", "aborted"):
-            yield from abandon(scope, reason)
-        yield TurnEnd(message, progress.results, origin=scope.origin)

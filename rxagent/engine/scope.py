@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from rxagent.engine.config import LoopConfig, Output, Setup
 from rxagent.engine.inbox import Inbox
+from rxagent.engine.profile import Profile, Recovery
 from rxagent.engine.session import Session
+from rxagent.errors import UsageError
 from rxagent.events import AnyEvent, Custom, ErrorInfo, Origin, Outcome
 from rxagent.flow import OnFault, print_fault
 from rxagent.hooks import HookContext
@@ -34,9 +36,21 @@ class HookFailed(Exception):
         super().__init__(f"hook {hook} raised {type(error).__name__}: {error}")
 
 
+def _nobody(name: str) -> Profile:
+    raise UsageError(f"there is no agent {name!r} to hand over to")
+
+
+def _ignored(profile: Profile) -> None:
+    """Nobody keeps who has the conversation after this run."""
+
+
 @dataclass(slots=True)
 class Scope:
-    """One run's surroundings."""
+    """One run's surroundings.
+
+    ``find``: the agents that may take over; ``on_hand_over``: is told when one does; ``recovery``: what becomes
+    of calls that a dead process left open.
+    """
 
     session: Session
     setup: Setup
@@ -46,13 +60,27 @@ class Scope:
     origin: Origin
     output: Output | None = None
     on_fault: OnFault = print_fault
+    find: Callable[[str], Profile] = _nobody
+    on_hand_over: Callable[[Profile], None] = _ignored
+    recovery: Recovery = field(default_factory=Recovery)
     closing: bool = field(default=False, init=False)
     doom: ErrorInfo | None = field(default=None, init=False)
+    began: Origin = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.origin
 
     def fail(self, error: ErrorInfo) -> None:
         """Ends the run as failed; from any thread."""
         self.doom = error
         self.signal.cancel(error.message)
+
+    def become(self, profile: Profile) -> None:
+        """Another agent goes on with the run; its limits stay those of the one that began it."""
+        self.setup, self.config = profile.setup, replace(profile.config, limits=self.config.limits)
+        self.output = profile.output or self.output
+        self.origin = replace(self.origin, agent=profile.name)
+        self.on_hand_over(profile)
 
     async def emit(self, event: AnyEvent) -> None:
         """Emits and waits for holds; raises `Ended` once the run is aborted."""
@@ -72,7 +100,8 @@ class Scope:
     def hook_context(self) -> HookContext:
         """What hooks are told of the run."""
         o = self.origin
-        return HookContext(o.agent, o.path, o.run_id, self.signal, self.custom, self.config.deps)
+        settled = self.session.progress.settled
+        return HookContext(o.agent, o.path, o.run_id, self.signal, self.custom, self.config.deps, settled)
 
     async def call(self, name: str, hook: Callable[..., object], *args: object) -> object:
         """Calls a sync or async hook; what it raises comes as `HookFailed`."""

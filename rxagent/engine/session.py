@@ -10,12 +10,13 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Protocol
 
 from rxagent.engine.progress import Progress
-from rxagent.events import AnyEvent, MessageUpdate, Origin
+from rxagent.events import AnyEvent, MessageEnd, MessageUpdate, Origin, SessionStart
 from rxagent.flow import Gate, Hub, OnFault, Pending, publish
-from rxagent.messages import AnyMessage, AssistantMessage, identified
+from rxagent.messages import AnyMessage, AssistantMessage, Transcript, identified
 from rxagent.state import AgentState, reduce
 
 
@@ -51,7 +52,10 @@ def wall_clock() -> Callable[[], float]:
 
 
 class Session:
-    """The log, state and live stream of one session."""
+    """The log, state and live stream of one session.
+
+    ``branches``: the unfinished children (agents that run as tools), by the call they work for.
+    """
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class Session:
         self.gate = Gate()
         self.message_ids: set[str] = set()
         self.call_ids: set[str] = set()
+        self.branches: dict[str, Branch] = {}
         self._send = self._deliver
         self._late: deque[tuple[AnyEvent, AgentState | None]] = deque()
         self._delivering = False
@@ -102,6 +107,22 @@ class Session:
         """The origin of one run's events."""
         return Origin(self.id, run_id, agent, self.state.path)
 
+    @property
+    def root(self) -> "Session":
+        """The session whose log this one's events are in."""
+        return self
+
+    def recall(self, event: AnyEvent) -> None:
+        """Folds the next event of a stored log, without publishing it."""
+        self.next_seq = event.seq + 1
+        self.state = self.published = reduce(self.state, event)
+        if not isinstance(event, MessageUpdate):
+            self.progress.apply(event)
+        if isinstance(event, MessageEnd):
+            self.adopt((event.message,))
+        elif isinstance(event, SessionStart):
+            self.adopt(event.messages)
+
     def publish(self, event: AnyEvent) -> Pending | None:
         """Append, fold, publish; returns what there is to wait for. For code that can't wait."""
         object.__setattr__(event, "seq", self.next_seq)
@@ -112,6 +133,8 @@ class Session:
         self.state = state = reduce(old, event)
         if type(event) is not MessageUpdate:
             self.progress.apply(event)
+            if isinstance(event, MessageEnd) and isinstance(event.message, AssistantMessage):
+                self.call_ids.update(call.id for call in event.message.tool_calls)
         changed = None if state is old else state
         if self._delivering:  # an observer of an earlier event caused this one: it comes after it for everybody
             self._late.append((event, changed))
@@ -146,6 +169,10 @@ class Session:
         if self.journal is not None:
             await self.journal.acknowledged()
 
+    def let_go(self) -> None:
+        """The run is cancelled: it waits for no consumer any more."""
+        self.gate.open()
+
     def restart(self) -> None:
         """A new gate for a new run: the last one may have been opened by an abort."""
         if self.gate.is_open:
@@ -174,3 +201,64 @@ class Session:
                     self.states.on_next(changed)
         finally:
             self._delivering = False
+
+
+class Branch(Session):
+    """The part of a session's log that belongs to a child: a state of its own, everything else the root's."""
+
+    def __init__(self, parent: Session, call_id: str, state: AgentState) -> None:
+        self._parent = parent
+        self._root = root = parent.root
+        self.call_id = call_id
+        self.id = root.id
+        self.state = self.published = state
+        self.progress = Progress(state.path)
+        self.gate = root.gate
+        self.message_ids, self.call_ids, self.branches = root.message_ids, root.call_ids, root.branches
+        self.adopt(state.messages)
+
+    @property
+    def root(self) -> Session:
+        """The session whose log this one's events are in."""
+        return self._root
+
+    def attach(self, parent: Session, seed: Iterable[AnyMessage]) -> None:
+        """Goes on in a new run of the parent; ``seed``: what the child's transcript begins with, if it isn't there yet."""
+        self._parent, self.gate = parent, parent.gate
+        known = {message.id for message in self.state.messages}
+        missing = [message for message in seed if message.id not in known]
+        if missing:
+            self.state = replace(self.state, messages=Transcript([*missing, *self.state.messages]))
+
+    def origin(self, run_id: str, agent: str) -> Origin:
+        """The origin of one run's events."""
+        return Origin(self.id, run_id, agent, self.state.path, self.call_id)
+
+    def fold(self, event: AnyEvent) -> None:
+        """Takes an event of this child, or of one below it, into state and progress."""
+        self.state = reduce(self.state, event)
+        if type(event) is not MessageUpdate:
+            self.progress.apply(event)
+            if isinstance(event, MessageEnd) and isinstance(self._parent, Branch):
+                self._parent.fold(event)
+
+    def publish(self, event: AnyEvent) -> Pending | None:
+        """Append, fold, publish; returns what there is to wait for. For code that can't wait."""
+        object.__setattr__(event, "seq", self._root.next_seq)  # as the root is about to do
+        self.fold(event)
+        return self._root.publish(event)
+
+    async def turn(self) -> None:
+        """Waits while an event is held, except for those whom its holder waits for."""
+        await self._root.turn()
+
+    async def settle(self, pending: Pending) -> None:
+        """Waits for a published event; others wait for their turn meanwhile."""
+        await self._root.settle(pending)
+
+    def let_go(self) -> None:
+        """A child is cancelled; the events of others are waited for as before."""
+
+    async def acknowledged(self) -> None:
+        """Returns when the journal, if there is one, has everything."""
+        await self._root.acknowledged()

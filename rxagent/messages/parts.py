@@ -11,6 +11,7 @@ from rxagent.errors import InvalidMessage, Unserialisable
 
 JsonObject = dict[str, JsonValue]
 StopReason = Literal["stop", "tool_use", "length", "content_filter", "error", "aborted"]
+ToolAction = Literal["exit", "break_loop"]
 ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 
 
@@ -162,6 +163,8 @@ class ToolResult:
         details: for the application: any value with a JSON form.
         is_error: the model is told that the call failed.
         terminate: ends the run, if every call of the batch says so.
+        action: ends the run, whatever the other calls say, and what is around it: ``exit`` the teams it is a step of,
+            ``break_loop`` the nearest loop. Never beyond an agent that runs as a tool.
         summary: one short line for people.
 
     Raises:
@@ -173,8 +176,9 @@ class ToolResult:
     is_error: bool
     terminate: bool
     summary: str | None
+    action: ToolAction | None
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one value per field
         self,
         content: str | UserPart | Sequence[UserPart | str] = (),
         details: object = None,
@@ -182,6 +186,7 @@ class ToolResult:
         is_error: bool = False,
         terminate: bool = False,
         summary: str | None = None,
+        action: ToolAction | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "content", user_parts(content))
@@ -189,6 +194,7 @@ class ToolResult:
         put(self, "is_error", is_error)
         put(self, "terminate", terminate)
         put(self, "summary", summary)
+        put(self, "action", action)
 
     @property
     def text(self) -> str:

@@ -1,7 +1,7 @@
 """Tools: the seam (`Tool`), the ready way to make one (`@tool`), and what a running call sees (`ToolContext`)."""
 
 from rxagent.signals import Signal
-from rxagent.tools.base import BoundCall, InvalidArguments, Tool, ToolOutput
+from rxagent.tools.base import BoundCall, InvalidArguments, Tool, ToolOutput, is_resumable
 from rxagent.tools.context import Told, ToolContext, ToolHost
 from rxagent.tools.function import FunctionTool, as_tools, tool
 from rxagent.tools.results import as_result, error_result
@@ -19,5 +19,6 @@ __all__ = [
     "as_result",
     "as_tools",
     "error_result",
+    "is_resumable",
     "tool",
 ]

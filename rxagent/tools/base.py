@@ -54,3 +54,12 @@ class Tool(Protocol):
             InvalidArguments: they don't fit.
         """
         ...
+
+
+def is_resumable(tool: Tool) -> bool:
+    """Whether a call that a dead process began may be begun again as it is.
+
+    A tool says so with an attribute ``resumable = True``. Such a tool finds out from the log what was done,
+    does nothing twice, and, being cancelled, ends by itself within a bounded time.
+    """
+    return getattr(tool, "resumable", False) is True
