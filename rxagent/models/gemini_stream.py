@@ -4,13 +4,14 @@ The protocol has no terminal event: the answer is complete if a finish reason ca
 Source: https://ai.google.dev/api/generate-content
 """
 
-from collections.abc import Mapping
-from typing import NotRequired, TypedDict, cast
+from collections.abc import Callable, Mapping
+from typing import NotRequired, TypedDict
 
 from pydantic import JsonValue
 
 from rxagent.events.model import (
     ModelError,
+    ModelEvent,
     ResponseStart,
     TextEnd,
     TextStart,
@@ -22,10 +23,11 @@ from rxagent.events.model import (
     thinking_delta,
 )
 from rxagent.messages import JsonObject, StopReason, Usage
-from rxagent.models.fields import as_count, as_list, as_object, as_text, known_sum, merge_known
+from rxagent.models.fields import as_count, as_list, as_object, as_text, known_sum
 from rxagent.models.wire import Decoder
 
 WIRE = "gemini"
+_USAGES = 64  # that may wait to be read
 _UNSAID = ("", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 _STOP: Mapping[str, StopReason] = {
     "STOP": "stop",
@@ -71,6 +73,8 @@ class GeminiDecoder(Decoder):
         super().__init__()
         self._model = model
         self._kind = ""  # of the open block: text, thinking, or none
+        self._fields = 0  # of a part that is nothing but more of it
+        self._delta: Callable[[str, int], ModelEvent] = text_delta
         self._index = -1
         self._signature = ""
         self._tail = ""
@@ -78,11 +82,37 @@ class GeminiDecoder(Decoder):
         self._stop = ""
         self._said = ""
         self._usage: JsonObject = {}
+        self._usages: list[JsonObject] = []
 
     def chunk(self, name: str, value: JsonObject) -> None:
         """Reads one ``GenerateContentResponse``."""
-        if self._kind and self._more(value):
-            return
+        try:
+            # most chunks are nothing but more of the open block; where the fields are others, the reading fails
+            chunk: _Chunk = value  # pyright: ignore[reportAssignmentType]
+            (candidate,) = chunk["candidates"]
+            (part,) = candidate["content"]["parts"]
+            text = part["text"]
+            usage = chunk["usageMetadata"]
+            if (
+                len(part) == self._fields
+                and text.__class__ is str
+                and text
+                and usage.__class__ is dict
+                and "finishReason" not in candidate
+                and "error" not in chunk
+                and "promptFeedback" not in chunk
+                and (self._fields == 1 or part.get("thought") is True)
+            ):
+                self.out.append(self._delta(text, self._index))
+                self._usages.append(usage)
+                if len(self._usages) > _USAGES:
+                    self._settle()
+                return
+        except (LookupError, TypeError, ValueError):
+            pass
+        self._general(value)
+
+    def _general(self, value: JsonObject) -> None:
         inner = value.get("response")
         if isinstance(inner, dict) and "candidates" not in value:
             value = inner  # as the gateways of Code Assist wrap it
@@ -94,34 +124,20 @@ class GeminiDecoder(Decoder):
             self.out.append(ResponseStart(as_text(value.get("modelVersion")) or None, as_text(value.get("responseId")) or None))
         for candidate in as_list(value.get("candidates"))[:1]:
             self._candidate(as_object(candidate))
-        merge_known(self._usage, value.get("usageMetadata"))
+        usage = value.get("usageMetadata")
+        if isinstance(usage, dict):
+            self._usages.append(usage)
         blocked = as_object(value.get("promptFeedback"))
         if as_text(blocked.get("blockReason")) not in _UNSAID:
             self._stop = "SAFETY"
             self._said = as_text(blocked.get("blockReasonMessage"))
 
-    def _more(self, value: JsonObject) -> bool:
-        """Reads a chunk that is nothing but more of the open block, as most are; tells whether it was."""
-        try:
-            chunk = cast("_Chunk", value)  # where it is none, the reading fails
-            (candidate,) = chunk["candidates"]
-            (part,) = candidate["content"]["parts"]
-            text = part["text"]
-            usage = chunk["usageMetadata"]
-            if "finishReason" in candidate or "error" in chunk or "promptFeedback" in chunk or None in usage.values():
-                return False
-        except (LookupError, TypeError, ValueError, AttributeError):
-            return False
-        if text.__class__ is not str or not text:
-            return False
-        if self._kind == "text" and len(part) == 1:
-            self.out.append(text_delta(text, self._index))
-        elif self._kind == "thinking" and len(part) == 2 and part.get("thought") is True:
-            self.out.append(thinking_delta(text, self._index))
-        else:
-            return False
-        self._usage.update(usage)
-        return True
+    def _settle(self) -> None:
+        """Reads the usage that came with every chunk: only the last known value of each field counts."""
+        for name in set[str]().union(*self._usages):
+            known = (usage[name] for usage in reversed(self._usages) if usage.get(name) is not None)
+            self._usage[name] = next(known, self._usage.get(name))
+        self._usages.clear()
 
     def whole(self, value: JsonObject) -> None:
         """Reads an answer that came in one piece."""
@@ -140,6 +156,7 @@ class GeminiDecoder(Decoder):
             self.fail(ModelError("protocol", f"the model ended with {self._stop}{said}", retryable=True))
             return
         tail: JsonObject | None = {"wire": WIRE, "model": self._model, "thoughtSignature": self._tail} if self._tail else None
+        self._settle()
         self.end(_STOP.get(self._stop, "stop"), usage_of(self._usage), tail)
 
     def _candidate(self, candidate: Mapping[str, JsonValue]) -> None:
@@ -159,7 +176,7 @@ class GeminiDecoder(Decoder):
             kind = "thinking" if part.get("thought") is True else "text"
             if kind != self._kind:
                 self._begin(kind)
-            self.out.append(text_delta(text, self._index) if kind == "text" else thinking_delta(text, self._index))
+            self.out.append(self._delta(text, self._index))
         call = part.get("functionCall")
         signature = as_text(part.get("thoughtSignature"))
         if isinstance(call, dict):
@@ -174,7 +191,12 @@ class GeminiDecoder(Decoder):
         self._shut()
         self._kind = kind
         self._index += 1
-        self.out.append(TextStart(self._index) if kind == "text" else ThinkingStart(self._index))
+        if kind == "text":
+            self._fields, self._delta = 1, text_delta
+            self.out.append(TextStart(self._index))
+        else:
+            self._fields, self._delta = 2, thinking_delta
+            self.out.append(ThinkingStart(self._index))
 
     def _shut(self) -> None:
         replay: JsonObject | None = None
@@ -185,6 +207,7 @@ class GeminiDecoder(Decoder):
         elif self._kind == "thinking":
             self.out.append(ThinkingEnd(self._index, replay))
         self._kind = self._signature = ""
+        self._fields = 0
 
     def _call(self, call: JsonObject, signature: str) -> None:
         self._shut()
