@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from rxagent.events.model import ModelError, ModelEvent
-from rxagent.models.classify import error_of_bytes
+from rxagent.models.classify import error_of, error_of_bytes
 from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvent
 from rxagent.models.wire import Decoder
 
@@ -62,15 +62,18 @@ class BodyReader:
         decoder.out = []
         if decoder.done:
             return decoder.out
+        if self._gunzip is not None:
+            self._careful(b"", last=True)
         if self._head:
             self._stream(self._head)
         if self._json is not None:
             self._whole(bytes(self._json), failure)
         elif failure is None or failure.kind in ("transport", "protocol"):
             events: list[SseEvent] = []
-            self._sse.end(events)
+            damage = self._decode(None, events)
             if failure is None or not events or _complete(events[-1][1]):
                 self._take(events)
+            failure = failure or damage
         if not decoder.done:
             decoder.eof(failure or self._early())
         return decoder.out
@@ -92,7 +95,7 @@ class BodyReader:
             return ModelError("protocol", _ENDED_EARLY, retryable=True)
         return ModelError("protocol", f"the server sent no event stream but: {said[:300]}", retryable=True)
 
-    def _careful(self, chunk: bytes) -> None:
+    def _careful(self, chunk: bytes, *, last: bool = False) -> None:
         if self._gunzip is None and self._head is not None:
             head = self._head + chunk
             if head[:2] == _GZIP:
@@ -109,8 +112,10 @@ class BodyReader:
                 plain = self._gunzip.decompress(chunk, 1 << 18)
                 chunk = self._gunzip.unconsumed_tail
                 self._sniffed(plain)
+            if last and not self._decoder.done:
+                self._sniffed(self._gunzip.flush())
         except zlib.error as error:
-            self._fail(f"the answer's gzip data is broken: {error}", retryable=True)
+            self._fail(ModelError("protocol", f"the answer's gzip data is broken: {error}", retryable=True))
 
     def _sniffed(self, chunk: bytes) -> None:
         if self._head is not None:
@@ -127,22 +132,29 @@ class BodyReader:
             return
         self._json += chunk
         if len(self._json) > self._cap:
-            self._too_large()
+            self._fail(self._too_large())
 
     def _stream(self, chunk: bytes) -> None:
         if not self._any and len(self._seen) < 400:
             self._seen += chunk[:400]
         events: list[SseEvent] = []
+        failure = self._decode(chunk, events)
+        self._take(events)
+        if failure is not None:
+            self._fail(failure)
+
+    def _decode(self, chunk: bytes | None, events: list[SseEvent]) -> ModelError | None:
+        """Decodes a chunk, or what is left at the end; what was decoded before a fault is in ``events``."""
         try:
-            self._sse.feed(chunk, events)
+            if chunk is None:
+                self._sse.end(events)
+            else:
+                self._sse.feed(chunk, events)
         except EventTooLarge:
-            self._take(events)
-            self._too_large()
+            return self._too_large()
         except DamagedLine as line:
-            self._take(events)
-            self._fail(f"the stream is damaged: a line that is no event: {line}", retryable=True)
-        else:
-            self._take(events)
+            return ModelError("protocol", f"the stream is damaged: a line that is no event: {line}", retryable=True)
+        return None
 
     def _take(self, events: list[SseEvent]) -> None:
         if not events:
@@ -154,7 +166,7 @@ class BodyReader:
         raw = raw.removeprefix(_BOM).strip()
         if raw[:1] == b"<":
             if failure is None:
-                self._decoder.fail_with(raw.decode("utf-8", "replace"), 200)
+                self._decoder.fail(error_of(raw.decode("utf-8", "replace"), unknown=("protocol", False)))
             return
         try:
             value: JsonValue = from_json(raw)
@@ -173,15 +185,13 @@ class BodyReader:
             self._any = True
             self._decoder.feed([("", line) for line in (lines if _complete(lines[-1]) else lines[:-1])])
 
-    def _too_large(self) -> None:
-        self._fail(
-            f"the server sent an event of more than {self._cap >> 20} MiB; it was refused (HttpOptions.max_event)",
-            retryable=False,
-        )
-
-    def _fail(self, message: str, *, retryable: bool) -> None:
+    def _fail(self, failure: ModelError) -> None:
         if not self._decoder.done:
-            self._decoder.fail(ModelError("protocol", message, retryable=retryable))
+            self._decoder.fail(failure)
+
+    def _too_large(self) -> ModelError:
+        said = f"the server sent an event of more than {self._cap >> 20} MiB; it was refused (HttpOptions.max_event)"
+        return ModelError("protocol", said)
 
 
 def _complete(data: bytes) -> bool:

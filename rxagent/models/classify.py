@@ -38,11 +38,25 @@ _OVERFLOW_STATUS = (400, 413, 422, 429, 500, 503)
 _QUOTA_STATUS = (400, 402, 403, 429)
 
 
-def error_of(body: object, status: int | None = None, headers: Mapping[str, str] | None = None) -> ModelError:
-    """Classifies a failure. ``body``: parsed JSON of any shape, or text (HTML too); ``headers`` by lower-case name."""
+def error_of(
+    body: object,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    unknown: tuple[ErrorKind, bool] = ("server", True),
+) -> ModelError:
+    """Classifies a failure.
+
+    Args:
+        body: parsed JSON of any shape, or text (HTML too).
+        status: the HTTP status, if it was one of failure.
+        headers: by lower-case name.
+        unknown: kind, and whether trying again helps, where neither status nor words say it.
+
+    """
     message, words, code = _read(body, 6)
     answered = status if status is not None and status >= 400 else None
-    kind, retryable = _kind(f"{message} {words}", answered if answered is not None else code)
+    kind, retryable = _kind(f"{message} {words}", answered if answered is not None else code, unknown)
     after = retry_after(headers or {}, body, message) if retryable or kind == "rate_limit" else None
     if kind == "rate_limit" and not retryable and after is not None and "perday" not in words.lower():
         retryable = True  # Google words a full minute's quota like a used-up one, but says when to come again
@@ -80,12 +94,12 @@ def _unsaid(status: int | None) -> str:
     )
 
 
-def _kind(words: str, status: int | None) -> tuple[ErrorKind, bool]:
+def _kind(words: str, status: int | None, unknown: tuple[ErrorKind, bool]) -> tuple[ErrorKind, bool]:
     said: tuple[ErrorKind, bool] | None = next(
         ((kind, retryable) for kind, retryable, pattern in WORDINGS if pattern.search(words)), None
     )
     if status is None:
-        return said or ("server", True)
+        return said or unknown
     if said is not None:
         if said[0] == "context_overflow" and status in _OVERFLOW_STATUS:
             return said

@@ -18,7 +18,7 @@ _ROWS = (
         base_env=("OPENAI_BASE_URL",),
         version_path="/v1",
         key_env=("OPENAI_API_KEY",),
-        switches=Switches(max_tokens="max_completion_tokens", reasoning_effort="reasoning_effort", strict_schemas=True),
+        switches=Switches(max_tokens="max_completion_tokens", reasoning_effort="openai", strict_schemas=True),
     ),
     Endpoint(
         provider="openai-responses",
@@ -54,7 +54,7 @@ _ROWS = (
         version_path="/openai/v1",
         key_env=("AZURE_OPENAI_API_KEY",),
         key_header=("api-key", ""),
-        switches=Switches(max_tokens="max_completion_tokens", reasoning_effort="reasoning_effort", strict_schemas=True),
+        switches=Switches(max_tokens="max_completion_tokens", reasoning_effort="openai", strict_schemas=True),
     ),
     Endpoint(
         provider="openrouter",

@@ -3,7 +3,8 @@
 Source: https://platform.openai.com/docs/api-reference/chat/create
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from pydantic import JsonValue
@@ -23,10 +24,15 @@ from rxagent.messages import (
     UserPart,
 )
 from rxagent.models.base import ModelRequest
+from rxagent.models.images import as_url
 from rxagent.models.openai_chat_stream import WIRE, ChatDecoder
+from rxagent.models.openai_models import effort_of
 from rxagent.models.repair import CallIds, KnownMessage, repaired, without_foreign_replay
-from rxagent.models.schemas import strict_schema
+from rxagent.models.schemas import object_schema, strict_schema
 from rxagent.models.wire import HttpCall, Switches, Target
+
+# what servers take that speak of low, medium and high only
+_EFFORTS: Mapping[str, str] = MappingProxyType({"minimal": "low", "xhigh": "high"})
 
 
 class ChatWire:
@@ -60,24 +66,26 @@ def chat_body(request: ModelRequest, target: Target) -> JsonObject:
     cap = request.max_tokens if request.max_tokens is not None else switches.max_tokens_default
     if cap is not None:
         body[switches.max_tokens] = cap
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    body.update(_effort(request, switches))
+    effort = _effort(request, target)
+    body.update(effort)
+    if request.temperature is not None and effort.get("reasoning_effort", "none") == "none":
+        body["temperature"] = request.temperature  # OpenAI's models refuse it while they reason
     if request.output_schema is not None:
         body.update(_response_format(request.output_schema, switches))
     return body
 
 
-def _effort(request: ModelRequest, switches: Switches) -> JsonObject:
+def _effort(request: ModelRequest, target: Target) -> JsonObject:
     level = request.thinking_level
-    if level == "off":
-        return {}
-    match switches.reasoning_effort:
-        case "reasoning_effort":
-            return {"reasoning_effort": level}
-        case "reasoning":
+    match target.switches.reasoning_effort:
+        case "openai":
+            effort = effort_of(target.model, level)
+            return {"reasoning_effort": effort} if effort else {}
+        case "reasoning_effort" if level != "off":
+            return {"reasoning_effort": _EFFORTS.get(level, level)}
+        case "reasoning" if level != "off":
             return {"reasoning": {"effort": level}}
-        case "thinking":
+        case "thinking" if level != "off":
             return {"thinking": {"type": "enabled"}}
         case _:
             return {}
@@ -105,7 +113,7 @@ def _system(request: ModelRequest, switches: Switches) -> str:
 
 
 def _tool(tool: ToolDeclaration, switches: Switches) -> JsonObject:
-    parameters: JsonObject = tool.parameters or {"type": "object", "properties": {}}
+    parameters = object_schema(tool.parameters)
     function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": parameters}
     if switches.strict_schemas and (strict := strict_schema(parameters)) is not None:
         function |= {"parameters": strict, "strict": True}
@@ -152,7 +160,7 @@ def _user_part(part: UserPart, switches: Switches) -> JsonObject:
         return {"type": "text", "text": part.text}
     if not switches.images:
         return {"type": "text", "text": "(an image that can't be shown to this model)"}
-    return {"type": "image_url", "image_url": {"url": part.url or f"data:{part.mime_type};base64,{part.data}"}}
+    return {"type": "image_url", "image_url": {"url": as_url(part)}}
 
 
 def _assistant(message: AssistantMessage, ids: CallIds, switches: Switches) -> JsonObject:
@@ -174,7 +182,7 @@ def _assistant(message: AssistantMessage, ids: CallIds, switches: Switches) -> J
 
 def _call(call: ToolCall, ids: CallIds) -> JsonObject:
     # what could not be read goes back as an object too: servers parse it again
-    arguments = to_json(call.arguments).decode()
+    arguments = to_json(call.arguments if call.invalid is None else {"INVALID_JSON": call.invalid}).decode()
     written: JsonObject = {
         "id": ids.of(call.id),
         "type": "function",

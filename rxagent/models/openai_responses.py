@@ -3,7 +3,6 @@
 Source: https://developers.openai.com/api/docs/api-reference/responses/create
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -25,6 +24,7 @@ from rxagent.messages import (
 from rxagent.models.base import ModelRequest
 from rxagent.models.fields import as_list, as_object, as_text
 from rxagent.models.images import as_url
+from rxagent.models.openai_models import effort_of
 from rxagent.models.openai_responses_stream import WIRE, ResponsesDecoder
 from rxagent.models.repair import CallIds, KnownMessage, repaired
 from rxagent.models.schemas import object_schema, strict_schema
@@ -33,23 +33,6 @@ from rxagent.models.wire import HttpCall, Switches, Target
 _IDS = CallIds(longest=64)
 _NAMES = CallIds(longest=64)
 _LONGEST_ID = 64
-
-# The first row that fits a model's name says which efforts it takes, from "off" up; without any it does not reason.
-_LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh")
-_EFFORTS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
-    (re.compile(pattern), tuple(efforts.split()))
-    for pattern, efforts in (
-        (r"gpt-[34]|gpt-5(\.\d+)?-chat", ""),
-        (r"gpt-5(\.\d+)?-pro", "high high high high high high"),
-        (r"gpt-5-codex|gpt-oss|(^|/)o\d", "low low low medium high high"),
-        (r"gpt-5\.1-codex-max", "low low low medium high xhigh"),
-        (r"gpt-5\.1-codex", "low low low medium high high"),
-        (r"gpt-5($|-)", "minimal minimal low medium high high"),
-        (r"gpt-5\.1", "none low low medium high high"),
-        (r"gpt-\d", "none low low medium high xhigh"),
-    )
-)
-_ANY_EFFORTS = ("", "minimal", "low", "medium", "high", "high")
 
 
 class ResponsesWire:
@@ -97,10 +80,7 @@ def _body(request: ModelRequest, target: Target) -> JsonObject:
 
 def _reasoning(level: ThinkingLevel, model: str, body: JsonObject) -> bool:
     """Writes what a thinking level means; tells whether the model will reason."""
-    known = next((efforts for pattern, efforts in _EFFORTS if pattern.search(model.lower())), None)
-    if known == ():
-        return False
-    effort = (known or _ANY_EFFORTS)[_LEVELS.index(level)]
+    effort = effort_of(model, level)
     if not effort:
         return False
     reasoning: JsonObject = {"effort": effort}

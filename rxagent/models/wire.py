@@ -30,7 +30,7 @@ class Switches:
         max_tokens_default: sent where a cap is demanded and the request has none.
         system_role: the role of the system prompt.
         reasoning_field: the field in which a message's reasoning goes back, or None: it does not.
-        reasoning_effort: how a thinking level is asked for.
+        reasoning_effort: how a thinking level is asked for; ``openai``: by OpenAI's own table of models.
         strict_schemas: tools may be declared ``strict``.
         parallel_tool_calls: the field is understood.
         images: images in user messages are understood.
@@ -48,7 +48,7 @@ class Switches:
     max_tokens_default: int | None = None
     system_role: Literal["system", "developer"] = "system"
     reasoning_field: str | None = None
-    reasoning_effort: Literal["none", "reasoning_effort", "reasoning", "thinking"] = "none"
+    reasoning_effort: Literal["none", "openai", "reasoning_effort", "reasoning", "thinking"] = "none"
     strict_schemas: bool = False
     parallel_tool_calls: bool = True
     images: bool = True

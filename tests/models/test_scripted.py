@@ -7,8 +7,10 @@ from rxagent.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall,
 from rxagent.models.base import Model, ModelRequest
 from rxagent.models.scripted import ScriptedModel
 
+REQUEST = ModelRequest()
 
-def play(model, request=ModelRequest()):
+
+def play(model, request=REQUEST):
     async def collect():
         return [event async for event in model.stream(request)]
 

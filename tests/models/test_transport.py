@@ -11,9 +11,9 @@ import sys
 import zlib
 
 import pytest
+import shared_cases as shared
 from aiohttp import web
 
-import shared_cases as shared
 from rxagent.events import model as m
 from rxagent.messages import UserMessage
 from rxagent.models import Endpoint, HttpOptions, ModelRequest, Price, Target, http_model, resolve
@@ -107,7 +107,11 @@ def test_a_key_may_be_asked_for_each_time(key):
 def test_hooks_see_and_change():
     seen = []
     server = Server(sse("a"), headers={"X-Request-Id": "r1"})
-    ask(server, on_payload=lambda body: {**body, "user": "u"}, on_response=lambda status, headers: seen.append((status, headers["x-request-id"])))
+    ask(
+        server,
+        on_payload=lambda body: {**body, "user": "u"},
+        on_response=lambda status, headers: seen.append((status, headers["x-request-id"])),
+    )
     assert json.loads(server.seen[0][1])["user"] == "u"
     assert seen == [(200, "r1")]
 
@@ -291,7 +295,7 @@ def test_connections_are_used_again():
             assert text_of(await shared.events_of(model, REQUEST)) == "a"
 
     asyncio.run(main())
-    assert len({port for port in server.ports[:3]}) == 1
+    assert len(set(server.ports[:3])) == 1
     assert server.ports[3] not in server.ports[:3]
 
 
@@ -404,7 +408,8 @@ def test_no_key_is_shown_anywhere(status, tmp_path, caplog):
         async with server.running() as url:
             model = model_at(url, record=str(tmp_path))
             events = await shared.events_of(model, ModelRequest(api_key=SECRET, headers={"x-k": SECRET}))
-            return repr(events) + repr(model) + repr(vars(model)["_options"]) + repr(ModelRequest(api_key=SECRET, headers={"x-k": SECRET}))
+            request = ModelRequest(api_key=SECRET, headers={"x-k": SECRET})
+            return repr(events) + repr(model) + repr(vars(model)["_options"]) + repr(request)
 
     shown = asyncio.run(main())
     recorded = "".join(path.read_text() for path in tmp_path.iterdir())
