@@ -1,19 +1,24 @@
 """`Agent`: a conversation and its runs. Hot: a prompt starts at once, whoever watches."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 
 from reactivex import Observable, abc
 
 from rxagent.engine.cold import running_loop
 from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models
 from rxagent.engine.inbox import Inbox, QueueMode
+from rxagent.engine.launch import Launch, with_answers, with_input
 from rxagent.engine.limits import Limits, Retry
 from rxagent.engine.listeners import ListenerLike, Listeners
-from rxagent.engine.loop import Loop, Resume
+from rxagent.engine.loop import Loop
+from rxagent.engine.profile import Profile
+from rxagent.engine.restore import Restoring
 from rxagent.engine.run import Run, RunResult
 from rxagent.engine.scope import Scope
-from rxagent.engine.session import Session, new_id
+from rxagent.engine.session import Journal, Session, new_id
 from rxagent.errors import AgentBusy, NothingToContinue, UsageError
 from rxagent.events import (
     AnyEvent,
@@ -24,7 +29,7 @@ from rxagent.events import (
     SessionReset,
     SessionStart,
 )
-from rxagent.flow import Fault, Hub, OnFault, print_fault
+from rxagent.flow import Fault, Hub, OnFault, Pending, print_fault
 from rxagent.hooks import Hooks
 from rxagent.messages import (
     AnyMessage,
@@ -89,8 +94,9 @@ class Agent:
         self._setup = Setup(as_models(model), system_prompt, thinking_level, as_tools(tools))
         self._errors: Hub[Fault] = Hub()
         self._inbox = Inbox(self._queue_changed)
-        self._open(Session(self._initial(()), on_fault=self._report))
-        self._session.state = self._session.published = self._initial(self._session.identify(as_messages(list(messages))))
+        self._seed = as_messages(list(messages))
+        self._holder: Profile | None = None
+        self._open(self.new_session())
 
     def _initial(self, messages: tuple[AnyMessage, ...]) -> AgentState:
         config = self._setup.config()
@@ -227,7 +233,7 @@ class Agent:
             messages = (*messages[:-1], UserMessage([*parts, *images], id=last.id, timestamp=last.timestamp))
         if not messages:
             raise NothingToContinue("an empty prompt: pass text or a message, or call continue_()")
-        return self._begin("prompt", messages)
+        return self._begin("prompt", with_input(self._session, messages))
 
     def continue_(self) -> Run:
         """Goes on from the present transcript, or from what is queued.
@@ -238,12 +244,12 @@ class Agent:
         """
         self._check_idle("continue_")
         if self._last() is not None and not isinstance(self._last(), AssistantMessage):
-            return self._begin("continue_", ())
+            return self._begin("continue_", Launch())
         queued = self._inbox.next_steering() or self._inbox.next_follow_ups()
         if not queued:
             raise NothingToContinue("nothing to continue from: the transcript ends with an answer and no message is queued")
         # steering is taken in at the start of any run; follow-ups have to be handed over
-        return self._begin("continue_", () if self._inbox.steering else queued)
+        return self._begin("continue_", with_input(self._session, () if self._inbox.steering else queued))
 
     def retry(self) -> Run:
         """Makes the last request again, after a failed or aborted run.
@@ -257,7 +263,18 @@ class Agent:
             raise NothingToContinue("nothing to retry: the last run did not fail")
         if isinstance(self._last(), AssistantMessage):
             raise NothingToContinue("nothing to retry: the last answer is complete")
-        return self._begin("retry", ())
+        return self._begin("retry", Launch())
+
+    def resume(self, answers: Mapping[str, object]) -> Run:
+        """Goes on with an interrupted run: answers (or `Cancel`) by interrupt id; what isn't answered is asked again.
+
+        Raises:
+            AgentBusy: a run is going.
+            InterruptError: an id that nothing waits for, or that was settled before.
+            NothingToContinue: the last run was not interrupted.
+        """
+        self._check_idle("resume")
+        return self._begin("resume", with_answers(self._session, answers))
 
     def prompt_sync(self, input: str | AnyMessage | Sequence[str | AnyMessage], *, images: Sequence[ImagePart] = ()) -> RunResult:  # noqa: A002 - as in prompt
         """Runs a prompt to its end without a running loop, for scripts. Ctrl-C aborts the run cleanly.
@@ -372,14 +389,107 @@ class Agent:
                 f"{what}: a run is already going. Use steer(…) to reach it, follow_up(…) for after it, or await wait_for_idle()."
             )
 
-    def _begin(self, what: str, messages: tuple[AnyMessage, ...], resume: Resume | None = None) -> Run:
+    def _begin(self, what: str, launch: Launch, run: Run | None = None) -> Run:
         self._check_idle(what)
         loop = self._loop = running_loop(f"agent.{what}")
-        session = self._session
+        session, progress = self._session, self._session.progress
         session.restart()
-        origin = session.origin(new_id(), self.name)
-        run = Run(origin, Signal(), self._output, self._report)
-        run.gate = session.gate
+        if progress.next_speaker not in ("", self._acting.name):
+            self._hold(self.find(progress.next_speaker))
+        acting = self._acting
+        run_id = progress.run_id if launch.take_up else new_id()
+        run = run or Run(self._session.origin(run_id, acting.name), Signal(), self._output, self._report)
+        run.begin(session.origin(run_id if launch.take_up else run.run_id, acting.name), session.gate)
+        self._run = run
+        scope = Scope(session, acting.setup, acting.config, self._inbox, run.signal, run.origin, acting.output, self._report)
+        scope.find, scope.on_hand_over, scope.recovery = self.find, self._hold, launch.recovery
+        self._scope = scope
+        queued = {m.id for m in (*self._inbox.steering, *self._inbox.follow_ups, *progress.inputs)}
+        named = tuple(m if m.id in queued else session.identify((m,))[0] for m in launch.messages)
+        drive = self._drive(run, scope, replace(launch, messages=named))
+        run.task = loop.create_task(drive, name=f"rxagent run {run.run_id}")
+        return run
+
+    async def _drive(self, run: Run, scope: Scope, launch: Launch) -> None:
+        failure: BaseException | None = None
+        self._start_session()
+        subscription = self._session.events.subscribe(run)
+        try:
+            loop = Loop(scope)
+            await (loop.take_up() if launch.take_up else loop.run(launch.messages, launch.resume))
+            await self._session.acknowledged()
+        except BaseException as error:
+            failure = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            subscription.dispose()
+            self._run = self._scope = self._loop = None
+            run.finish(failure)
+
+    # -- for those that run agents: runners and teams
+
+    def new_session(self, session_id: str | None = None, journal: Journal | None = None) -> Session:
+        """A session of its own for this agent, with the messages it was made with."""
+        session = Session(self._initial(()), session_id=session_id, journal=journal, on_fault=self._report)
+        session.state = session.published = self._initial(session.identify(self._seed))
+        return session
+
+    def restored(self, session_id: str, log: Iterable[AnyEvent], journal: Journal | None = None) -> Session:
+        """The session of a stored log, ready to go on.
+
+        Raises:
+            UsageError: the log is of an agent of another name.
+        """
+        session = Session(AgentState((self.name,)), session_id=session_id, journal=journal, on_fault=self._report)
+        Restoring(session).take_all(self._own(log))
+        return session
+
+    def _own(self, log: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+        for event in log:
+            if event.seq == 0 and event.origin.path != (self.name,):
+                raise UsageError(f"the session is of the agent {'.'.join(event.origin.path)!r}, not of {self.name!r}")
+            yield event
+
+    def over(self, session: Session) -> "Agent":
+        """An agent like this one on another session; this one's own transcript and queues stay as they are."""
+        twin = copy(self)
+        twin._setup = replace(self._setup)
+        twin._holder = None
+        twin._inbox = Inbox(twin._queue_changed)
+        twin._inbox.steering, twin._inbox.follow_ups = session.state.steering, session.state.follow_ups
+        twin._inbox.steering_mode, twin._inbox.follow_up_mode = self._inbox.steering_mode, self._inbox.follow_up_mode
+        twin._open(session)
+        return twin
+
+    def launch(self, what: str, launch: Launch, run: Run) -> Run:
+        """Starts a run that was made beforehand."""
+        return self._begin(what, launch, run)
+
+    def profile(self) -> Profile:
+        """What a run of this agent on another session, or as a tool, is made with."""
+        return replace(self._own_profile(), setup=replace(self._setup))
+
+    def find(self, name: str) -> Profile:
+        """The profile of this agent, or of one it can hand over to, directly or by others.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        seen: list[Agent] = [self]
+        for agent in seen:
+            if agent.name == name:
+                return agent.profile()
+            targets = [getattr(tool, "target", None) for tool in agent.tools]
+            seen.extend(target for target in targets if isinstance(target, Agent) and target not in seen)
+        raise UsageError(f"no agent {name!r} can be reached from {self.name!r} by handoff(…); found {[a.name for a in seen]}")
+
+    @property
+    def _acting(self) -> Profile:
+        """The agent that has the conversation."""
+        return self._holder or self._own_profile()
+
+    def _own_profile(self) -> Profile:
         config = LoopConfig(
             model=self._setup.models,
             name=self.name,
@@ -392,35 +502,21 @@ class Agent:
             tool_mode=self.tool_mode,
             deps=self.deps,
         )
-        self._run = run
-        self._scope = scope = Scope(session, self._setup, config, self._inbox, run.signal, origin, self._output, self._report)
-        queued = {m.id for m in (*self._inbox.steering, *self._inbox.follow_ups)}
-        named = tuple(m if m.id in queued else session.identify((m,))[0] for m in messages)
-        run.task = loop.create_task(self._drive(run, scope, named, resume), name=f"rxagent run {origin.run_id}")
-        return run
+        return Profile(self.name, self._setup, config, self._output, self._seed, self.find)
 
-    async def _drive(self, run: Run, scope: Scope, messages: tuple[AnyMessage, ...], resume: Resume | None) -> None:
-        failure: BaseException | None = None
-        self._start_session()
-        subscription = self._session.events.subscribe(run)
-        try:
-            await Loop(scope).run(messages, resume)
-        except BaseException as error:
-            failure = error
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            subscription.dispose()
-            self._run = self._scope = self._loop = None
-            run.finish(failure)
+    def _hold(self, profile: Profile) -> None:
+        """Another agent has the conversation from here on; the limits stay this one's."""
+        self._holder = replace(profile, config=replace(profile.config, limits=self.limits))
+        self._setup = profile.setup
 
     def _origin(self) -> Origin:
         return self._run.origin if self._run is not None else self._session.origin("", self.name)
 
-    def _start_session(self) -> None:
+    def _start_session(self) -> Pending | None:
         if self._session.next_seq == 0:
             messages = tuple(self.state.messages)
-            self._session.publish(SessionStart(self._setup.config(), messages, origin=self._session.origin("", self.name)))
+            return self._session.publish(SessionStart(self._setup.config(), messages, origin=self._session.origin("", self.name)))
+        return None
 
     def _publish(self, event: AnyEvent) -> None:
         self._start_session()
@@ -440,9 +536,7 @@ class Agent:
 
     def _queue_changed(self) -> None:
         def publish() -> None:
-            inbox, state = self._inbox, self.state
-            if (inbox.steering, inbox.follow_ups) != (state.steering, state.follow_ups):
-                self._publish(QueueChanged(inbox.steering, inbox.follow_ups, origin=self._origin()))
+            self._publish(QueueChanged(self._inbox.steering, self._inbox.follow_ups, origin=self._origin()))
 
         self._on_loop(publish)
 

@@ -18,6 +18,7 @@ from rxagent.engine.scope import Ended, HookFailed, Scope
 from rxagent.errors import RxAgentError, StoreError, ToolFailed, ToolInterrupted
 from rxagent.events import Interrupt, ToolEnd, ToolStart
 from rxagent.flow import Fault, to_aiter
+from rxagent.flow.holds import Link, carry, chain
 from rxagent.hooks import Allow, Ask, Block, Edit, HookCall
 from rxagent.messages import JsonObject, ToolCall, ToolResult, to_json_value
 from rxagent.tools import BoundCall, Tool, ToolContext, as_result, error_result, is_resumable
@@ -288,6 +289,8 @@ class Call(Host):
         self._scope.on_fault(Fault(error, self._call, f"run {self._scope.origin.run_id}"))
 
     async def _work(self, bound: BoundCall, context: ToolContext) -> ToolResult:
+        waited_for = Link(self._scope.signal)  # the run waits for the tool, so the tool must not wait for the run
+        carry((*chain(), waited_for))
         try:
             return await self._output(bound.start(context))
         except ToolInterrupted:
@@ -296,6 +299,8 @@ class Call(Host):
             return error_result(str(error))
         except Exception as error:  # a crash of a tool is something for the model to know
             return error_result(f"{self._call.name} failed: {type(error).__name__}: {error}")
+        finally:
+            waited_for.open = False
 
     async def _output(self, output: object) -> ToolResult:
         """Follows what a tool gave: awaits it, or takes its items as progress and the last one as result."""

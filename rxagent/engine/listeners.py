@@ -22,6 +22,13 @@ def _takes_signal(listener: Callable[..., object]) -> bool:
     return len(needed) > 1
 
 
+def _refuse_awaitable(value: object, handler: Callable[..., object]) -> None:
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise TypeError(f"listener {handler!r} gave an awaitable; define it with 'async def', so that it is awaited")
+
+
 class Listeners:
     """The listeners of one agent."""
 
@@ -61,8 +68,7 @@ class Listeners:
     def _plain(self, handler: Callable[[AnyEvent], object], on_fault: OnFault | None) -> Callable[[], None]:
         def on_next(event: AnyEvent) -> None:
             try:
-                if inspect.isawaitable(handler(event)):
-                    raise TypeError(f"listener {handler!r} gave an awaitable; define it with 'async def', so that it is awaited")
+                _refuse_awaitable(handler(event), handler)
             except Exception as error:
                 if on_fault is not None:
                     on_fault(Fault(error, event, "agent.subscribe"))

@@ -64,4 +64,4 @@ def check_answer(interrupt_id: str, answer: JsonValue) -> None:
         return
     if isinstance(answer, dict) and list(cast("JsonObject", answer)) == ["result"]:
         return
-    raise InterruptError(f"interrupt {interrupt_id!r} takes \"rerun\", \"fail\" or {{\"result\": …}}, not {answer!r:.80}")
+    raise InterruptError(f'interrupt {interrupt_id!r} takes "rerun", "fail" or {{"result": …}}, not {answer!r:.80}')

@@ -1,13 +1,13 @@
 """`Run`: one invocation, as a replaying Observable, an awaitable and an async iterator; `RunResult`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from dataclasses import dataclass, field
 
 from rxagent.engine.config import Output
-from rxagent.errors import LimitReached, NoRunningLoop, RunAborted, RunFailed, RunInterrupted
+from rxagent.errors import LimitReached, NoRunningLoop, RunAborted, RunFailed, RunInterrupted, WouldDeadlock
 from rxagent.events import AgentEnd, AgentStart, AnyEvent, ErrorInfo, Interrupt, Interrupted, Origin, Outcome
-from rxagent.flow import Gate, OnFault, Replay, to_aiter
+from rxagent.flow import Gate, OnFault, Replay, held_here, to_aiter
 from rxagent.messages import AnyMessage, AssistantMessage, Usage
 from rxagent.signals import Signal
 
@@ -79,6 +79,16 @@ class Run(Replay[AnyEvent]):
         """The outcome, None while it runs."""
         return self._agent_end.outcome if self._agent_end is not None else None
 
+    def begin(self, origin: Origin, gate: Gate) -> None:
+        """Says where the run's events come from; called once, before the first of them."""
+        self.origin, self.gate = origin, gate
+
+    def recall(self, events: Iterable[AnyEvent]) -> None:
+        """Takes in the events of this run that another process has logged."""
+        self._begun = True
+        for event in events:
+            super().on_next(event)
+
     def on_next(self, value: AnyEvent) -> None:
         """Keeps and delivers an event, if it stands between this run's start and its end."""
         if value.origin is self.origin:
@@ -97,7 +107,10 @@ class Run(Replay[AnyEvent]):
         """The run is over and kept; called once, by whoever drives it."""
         self._run_failure = failure
         self.finished = True
-        self.on_completed()
+        if failure is not None and self._agent_end is None and isinstance(failure, Exception):
+            self.on_error(failure)
+        else:
+            self.on_completed()
         for wake in self._wakers:
             wake()
         self._wakers.clear()
@@ -142,6 +155,8 @@ class Run(Replay[AnyEvent]):
             return
         if self.gate is not None:
             self.gate.check("await run")
+        if held_here(self.signal):
+            raise WouldDeadlock("await run: called from a tool that this run is waiting for. Let the tool return first.")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from rxagent.engine.progress import Progress
-from rxagent.events import AnyEvent, MessageEnd, MessageUpdate, Origin, SessionStart
+from rxagent.events import AnyEvent, MessageEnd, MessageUpdate, Origin
 from rxagent.flow import Gate, Hub, OnFault, Pending, publish
 from rxagent.messages import AnyMessage, AssistantMessage, Transcript, identified
 from rxagent.state import AgentState, reduce
@@ -111,17 +111,6 @@ class Session:
     def root(self) -> "Session":
         """The session whose log this one's events are in."""
         return self
-
-    def recall(self, event: AnyEvent) -> None:
-        """Folds the next event of a stored log, without publishing it."""
-        self.next_seq = event.seq + 1
-        self.state = self.published = reduce(self.state, event)
-        if not isinstance(event, MessageUpdate):
-            self.progress.apply(event)
-        if isinstance(event, MessageEnd):
-            self.adopt((event.message,))
-        elif isinstance(event, SessionStart):
-            self.adopt(event.messages)
 
     def publish(self, event: AnyEvent) -> Pending | None:
         """Append, fold, publish; returns what there is to wait for. For code that can't wait."""

@@ -199,7 +199,9 @@ async def test_an_abort_during_the_wait_before_a_retry_ends_the_wait():
     w.check()
 
 
-@pytest.mark.parametrize("hook", ["transform_context", "convert_to_model", "prepare_request", "before_tool", "after_tool", "after_turn", "get_api_key"])
+@pytest.mark.parametrize(
+    "hook", ["transform_context", "convert_to_model", "prepare_request", "before_tool", "after_tool", "after_turn", "get_api_key"]
+)
 def test_an_abort_ends_the_wait_for_any_hook(hook):
     @virtual
     async def main():

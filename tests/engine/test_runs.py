@@ -8,7 +8,7 @@ import reactivex.operators as rxops
 from agent_harness import Watched, virtual
 from pydantic import BaseModel
 
-from rxagent import Agent, AgentContext, LoopConfig, Limits, Retry, errors, run_loop, tool
+from rxagent import Agent, AgentContext, Limits, LoopConfig, Retry, errors, run_loop, tool
 from rxagent.events import (
     AgentEnd,
     AgentStart,
@@ -45,7 +45,14 @@ async def test_a_plain_answer_has_the_events_of_the_contract_in_order():
     result = await w.agent.prompt("hi")
     w.check()
     assert w.types == [
-        "agent_start", "turn_start", "message_start", "message_end", "message_start", "message_end", "turn_end", "agent_end",
+        "agent_start",
+        "turn_start",
+        "message_start",
+        "message_end",
+        "message_start",
+        "message_end",
+        "turn_end",
+        "agent_end",
     ]
     assert (result.outcome, result.text) == ("completed", "hello there")
     assert result.messages == tuple(w.agent.state.messages)
@@ -86,7 +93,9 @@ async def test_unstreamed_answers_give_the_same_events_without_updates():
 async def test_message_updates_carry_the_message_so_far_and_old_ones_never_change():
     w = Watched(Agent(ScriptedModel([["ab", "cd", "ef", CALL], "done"]), tools=[add]))
     seen = []
-    w.agent.events.subscribe(lambda e: seen.append((e, e.message.text, len(e.message.tool_calls))) if isinstance(e, MessageUpdate) else None)
+    w.agent.events.subscribe(
+        lambda e: seen.append((e, e.message.text, len(e.message.tool_calls))) if isinstance(e, MessageUpdate) else None
+    )
     await w.agent.prompt("x")
     for event, text, calls in seen:
         assert event.message.text == text
@@ -97,7 +106,14 @@ async def test_message_updates_carry_the_message_so_far_and_old_ones_never_chang
 
 @virtual
 async def test_partial_tool_arguments_can_be_read_while_they_stream():
-    turn = [ResponseStart(), ToolCallStart("c1", "add"), ToolCallDelta('{"a": 2'), ToolCallDelta(', "b": 3}'), ToolCallEnd(), ResponseEnd("tool_use")]
+    turn = [
+        ResponseStart(),
+        ToolCallStart("c1", "add"),
+        ToolCallDelta('{"a": 2'),
+        ToolCallDelta(', "b": 3}'),
+        ToolCallEnd(),
+        ResponseEnd("tool_use"),
+    ]
     w = Watched(Agent(ScriptedModel([turn, "5"]), tools=[add]))
     await w.agent.prompt("x")
     partial = [e.message.tool_calls[0].arguments for e in w.of(MessageUpdate) if e.message.tool_calls]
@@ -366,12 +382,16 @@ async def test_limits_end_the_run_and_say_which():
     assert "max_usage.output" in result.error.message
     w.agent.limits = Limits()
     with pytest.raises(errors.LimitReached):
-        await Agent(ScriptedModel([[CALL]] * 9), tools=[add], limits=Limits(max_turns=1)).prompt("x").result(raise_on_failure=True)
+        await (
+            Agent(ScriptedModel([[CALL]] * 9), tools=[add], limits=Limits(max_turns=1)).prompt("x").result(raise_on_failure=True)
+        )
 
 
 @virtual
 async def test_a_run_that_ends_at_its_last_allowed_turn_is_completed():
-    assert (await Agent(ScriptedModel([[CALL], "done"]), tools=[add], limits=Limits(max_turns=2)).prompt("x")).outcome == "completed"
+    assert (
+        await Agent(ScriptedModel([[CALL], "done"]), tools=[add], limits=Limits(max_turns=2)).prompt("x")
+    ).outcome == "completed"
 
 
 @virtual
