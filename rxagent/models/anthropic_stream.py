@@ -121,6 +121,11 @@ class AnthropicDecoder(Decoder):
             self._open(number, as_object(block))
         self._finish()
 
+    def sentinel(self) -> None:
+        """``[DONE]`` is no word of this protocol, but gateways end their answers with it in place of ``message_stop``."""
+        if self._stop:
+            self._finish()
+
     def _key(self, value: JsonObject) -> int:
         index = value.get("index")
         return index if isinstance(index, int) else self._last
@@ -236,7 +241,7 @@ class AnthropicDecoder(Decoder):
         for block in self._blocks.values():
             self._close(block)
         self._blocks.clear()
-        said = _STOP.get(self._stop)
+        said = _STOP.get(self._stop.lower())
         if said == "error":
             self.fail_with({"message": f"the server ended its answer with the stop reason {self._stop!r}"})
         else:

@@ -145,6 +145,10 @@ class GeminiDecoder(Decoder):
         if not self.done:
             self.eof(ModelError("protocol", f"the answer is no Gemini response: {value!r:.200}", retryable=True))
 
+    def sentinel(self) -> None:
+        """``[DONE]`` is no word of this protocol, but gateways end their answers with it."""
+        self.eof(ModelError("protocol", "the answer ended without a finish reason", retryable=True))
+
     def eof(self, failure: ModelError) -> None:
         """Ends the answer: well if a finish reason came before the bytes ended by themselves."""
         if not self._stop or failure.kind != "protocol":

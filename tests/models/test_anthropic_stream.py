@@ -105,6 +105,8 @@ CASES = {
     "an error after a call": ([start(), *CALL, {"type": "error", "error": {"type": "api_error", "message": "x"}}], {"stop_reason": "error"}),
     "nothing after the end counts": ([start(), *TEXT, ended(), END, *CALL, {"type": "error", "error": {"message": "late"}}], {"stop_reason": "stop", "calls": []}),
     "[DONE] is no end": ([start(), *TEXT, "data: [DONE]\n\n"], {"stop_reason": "error"}),
+    "[DONE] in place of message_stop": ([start(), *TEXT, ended(), "data: [DONE]\n\n"], {"stop_reason": "stop", "text": "Hello"}),
+    "stop reason in capitals": ([start(), *TEXT, ended("MAX_TOKENS"), END], {"stop_reason": "length"}),
     "[DONE] after the end": ([start(), *TEXT, ended(), END, "data: [DONE]\n\n"], {"stop_reason": "stop"}),
     "a whole message as one event": ([{"type": "message", "id": "m", "model": "c", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 3, "output_tokens": 4}}], {"text": "Hi", "stop_reason": "stop", "usage": {"input": 3, "output": 4}}),
     "tools at the server's side": ([start(), block(0, type="server_tool_use", id="srv", name="web_search", input={}), delta(0, partial_json='{"q":"x"}'), stop(0), block(1, type="web_search_tool_result", tool_use_id="srv", content=[]), stop(1), block(2, type="text", text=""), delta(2, text="Found."), stop(2), ended(), END], {"text": "Found.", "calls": [], "stop_reason": "stop"}),

@@ -79,6 +79,7 @@ CASES = {
     "parts the client does not know": ([chunk({"executableCode": {"code": "1"}}), chunk({"inlineData": {"mimeType": "image/png", "data": "AA"}}), chunk(text("a")), STOP], {"text": "a", "stop_reason": "stop"}),
     "a second candidate": ([{"candidates": [{"content": {"parts": [text("a")]}, "finishReason": "STOP"}, {"index": 1, "content": {"parts": [text("b")]}}]}], {"text": "a"}),
     "[DONE]": ([chunk(text("a")), STOP, "data: [DONE]\n\n"], {"text": "a", "stop_reason": "stop"}),
+    "[DONE] without a finish": ([chunk(text("a")), "data: [DONE]\n\n"], {"text": "a", "stop_reason": "error", "retryable": True}),
     "odd types everywhere": ([{"candidates": 3}, {"candidates": [4]}, {"candidates": [{"content": 5, "finishReason": 6}]}, {"candidates": [{"content": {"parts": [7, {"text": 8}, {"functionCall": 9}, {"thoughtSignature": 1}]}}]}, {"usageMetadata": 1, "promptFeedback": 2}, STOP], {"text": "", "calls": [], "stop_reason": "stop"}),
 }  # fmt: skip
 
