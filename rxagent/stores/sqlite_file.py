@@ -12,12 +12,15 @@ APPLICATION_ID = 0x52784167  # "RxAg", at byte 68 of the file
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT = 30.0  # seconds to wait for another process's transaction
 
-# ``opening``: the seq of the earliest answer that is still streaming after the event (see `openings`).
+# An event's place is its session's key in the upper bits and its seq in the lower 32: one b-tree, appended to at
+# its end. ``opening``: the seq of the earliest answer that is still streaming after the event (see `openings`).
+# ``log`` is for people with a SQLite shell.
 _SCHEMA = (
     "CREATE TABLE sessions (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, first_time REAL, last_time REAL)",
+    "CREATE TABLE events (place INTEGER PRIMARY KEY, opening INTEGER, event TEXT NOT NULL)",
     (
-        "CREATE TABLE events (session INTEGER NOT NULL, seq INTEGER NOT NULL, opening INTEGER, event TEXT NOT NULL, "
-        "PRIMARY KEY (session, seq)) WITHOUT ROWID"
+        "CREATE VIEW log AS SELECT sessions.id AS session, place & 4294967295 AS seq, event "
+        "FROM events JOIN sessions ON key = place >> 32 ORDER BY place"
     ),
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",

@@ -17,7 +17,7 @@ from rxagent.flow import Hub, emit
 from rxagent.stores.medium import Cursor
 
 SHORTEST_LOOK = 0.004  # seconds between looks for other processes' writing while there is some
-LONGEST_LOOK = 0.05  # and after a while without any
+LONGEST_LOOK = 0.025  # and after a while without any
 
 
 class Source(Protocol):

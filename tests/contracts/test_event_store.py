@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import tempfile
 import threading
 import warnings
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reactivex import operators as rxops
+from strategies import logs
 
 from rxagent.errors import StoreClosed, UnknownSession, Unserialisable, UsageError, WrongSeq
 from rxagent.events import (
@@ -146,6 +148,26 @@ def test_from_any_seq_on_updates_have_their_whole_message(make):
                 assert texts(got) == texts(events[seq:])
 
     asyncio.run(main())
+
+
+@settings(max_examples=20)
+@given(kind=st.sampled_from(sorted(MAKERS)), log=logs(), data=st.data())
+def test_any_session_comes_back_the_same_from_anywhere_in_it(kind, log, data):
+    events = folded(log)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(events)), max_size=4)) | {0, len(events)})
+    places = data.draw(st.lists(st.integers(0, len(events)), min_size=1, max_size=6))
+
+    async def main(folder):
+        async with MAKERS[kind](folder) as store:
+            for start, stop in itertools.pairwise(cuts):
+                await store.append("any", start, events[start:stop])
+            for place in places:
+                loaded = await store.load("any", place)
+                assert [to_json(event) for event in loaded] == [to_json(event) for event in events[place:]]
+                assert texts(loaded) == texts(events[place:])
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(main(Path(folder)))
 
 
 def test_events_get_their_numbers_when_they_enter(make):

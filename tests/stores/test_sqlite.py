@@ -109,8 +109,8 @@ def test_a_reader_of_a_damaged_page_hears_of_it(tmp_path):
 def test_damage_inside_an_event_names_the_event(tmp_path):
     path = filled(tmp_path / "runs.db", 20)
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE events SET event = '{\"type\":' WHERE seq = 7")
-        db.execute("DELETE FROM events WHERE seq = 15")
+        db.execute("UPDATE events SET event = '{\"type\":' WHERE place & 4294967295 = 7")
+        db.execute("DELETE FROM events WHERE place & 4294967295 = 15")
     db.close()
 
     async def main():
@@ -251,3 +251,11 @@ def test_many_processes_may_make_the_file_at_once(tmp_path, other):
             assert len(await store.sessions()) == 6
 
     asyncio.run(main())
+
+
+def test_a_sqlite_shell_can_read_the_log(tmp_path):
+    path = filled(tmp_path / "runs.db", 3)
+    with sqlite3.connect(path) as db:
+        rows = db.execute("SELECT session, seq, json_extract(event, '$.name') FROM log").fetchall()
+    db.close()
+    assert rows == [("s", n, "n") for n in range(3)]
