@@ -171,12 +171,29 @@ class BodyReader:
         try:
             value: JsonValue = from_json(raw)
         except ValueError:
-            self._json_lines(raw)
+            if raw[:1] == b"[":
+                self._cut_array(raw, failure)
+            else:
+                self._json_lines(raw)
             return
         if isinstance(value, dict):
             self._decoder.whole(value)
         elif isinstance(value, list):
             self._decoder.chunks(value)
+
+    def _cut_array(self, raw: bytes, failure: ModelError | None) -> None:
+        """A stream that came as a JSON array and was cut: what is whole of it counts, but it is no complete answer."""
+        try:
+            value: JsonValue = from_json(raw.rstrip(b", \r\n\t") + b"]")
+        except ValueError:
+            try:
+                value = from_json(raw, allow_partial=True)
+            except ValueError:
+                return
+            value = value[:-1] if isinstance(value, list) else []
+        if isinstance(value, list):
+            self._decoder.chunks(value)
+        self._fail(failure or self._early())
 
     def _json_lines(self, raw: bytes) -> None:
         lines = [line for line in raw.splitlines() if line.strip()]

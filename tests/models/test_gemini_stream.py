@@ -98,6 +98,17 @@ def test_a_json_array_in_place_of_an_event_stream(cut):
     assert streams.differences(expected, streams.answer(GeminiDecoder, [body], cut)) == {}
 
 
+ARRAY = json.dumps([chunk(text("a")), chunk(text("b")), STOP], indent=1).encode()
+
+
+def test_an_array_that_is_cut_gives_what_is_whole_of_it_and_an_error():
+    ends = [at + 3 for at in range(len(ARRAY)) if ARRAY[at : at + 3] == b"\n }"]
+    for cut in range(1, len(ARRAY)):
+        answer = streams.answer(GeminiDecoder, [ARRAY[:cut]])
+        assert answer["text"] == "ab"[: sum(end <= cut for end in ends)]
+        assert (answer["stop_reason"], answer["error"]["retryable"]) == ("error", True)
+
+
 @pytest.mark.parametrize("cut", streams.CUTS)
 def test_an_answer_in_one_piece(cut):
     body = json.dumps(chunk(text("a"), call(), finish="STOP", usage={"promptTokenCount": 1, "candidatesTokenCount": 2})).encode()
