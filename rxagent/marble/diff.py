@@ -1,6 +1,7 @@
 """What was wanted against what came: the first difference, drawn under a ruler."""
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 from rxagent.marble.axis import axis_of, ruler
 from rxagent.marble.faults import show_duration
@@ -180,7 +181,8 @@ def _new_symbol(c: Comparison, meaning: str) -> str:
 def fresh_symbol(meaning: str, taken: set[str]) -> str:
     """A symbol not yet taken, after the first letter of what it means where that is free; raises ``LookupError``."""
     quoted = meaning.partition("'")[2] or meaning.partition('"')[2] or meaning
-    words = [*quoted, *"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *map(chr, range(0x3B1, 0x3CA))]
+    further = map(chr, (*range(0x391, 0x3CA), *range(0x410, 0x450), *range(0xC0, 0x250), *range(0x10D0, 0x10F1)))
+    words = chain(quoted, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", further)
     found = next((w for w in words if is_symbol(w) and w.isalnum() and w not in taken and w not in CONTROL), None)
     if found is None:
         raise LookupError("no symbol is left to give")

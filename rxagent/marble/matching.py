@@ -17,6 +17,8 @@ def accepts(term: Term, value: object, evaluate: Evaluate) -> bool:
     if term.word in ROLES or term.word == "result":
         return _accepts_message(term, value, evaluate)
     word = SHORT.get(term.word, term.word)
+    if word not in CLASSES:  # what is done to an agent, or makes a stream end, never comes out of one
+        return False
     _check_fields(term, CLASSES[word])
     if isinstance(value, events.MessageUpdate) and word != "message_update":
         value = value.delta

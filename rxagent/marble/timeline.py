@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from rxagent import events as ev
 from rxagent.events import AnyEvent
-from rxagent.marble.placing import positions, times_of
 from rxagent.marble.describing import describe
+from rxagent.marble.placing import positions, times_of
 from rxagent.messages import AssistantMessage
 
 STEP = 14.0  # pixels from one event to the next, at least
