@@ -15,17 +15,21 @@ _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 
 def object_schema(schema: Mapping[str, JsonValue]) -> JsonObject:
     """The schema of a tool's arguments: an object, also where nothing is declared."""
-    if not schema:
-        return dict(EMPTY_OBJECT)
-    return {"properties": {}, **schema, "type": "object"} if "properties" in schema or "$ref" not in schema else dict(schema)
+    written: JsonObject = dict(schema or EMPTY_OBJECT)
+    if "$ref" not in written:
+        written.setdefault("type", "object")
+    if written.get("type") == "object":
+        written.setdefault("properties", {})
+    return written
 
 
 # Strict: every property required, nothing beside them. https://developers.openai.com/api/docs/guides/structured-outputs
 
 _STRICT_REFUSED = (
     "allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties", "propertyNames",
-    "minProperties", "maxProperties", "unevaluatedProperties", "contains", "prefixItems", "uniqueItems",
+    "minProperties", "maxProperties", "unevaluatedProperties", "contains", "prefixItems", "uniqueItems", "minLength", "maxLength",
 )  # fmt: skip
+_STRICT_FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 
 
 def strict_schema(schema: Mapping[str, JsonValue]) -> JsonObject | None:
@@ -34,13 +38,19 @@ def strict_schema(schema: Mapping[str, JsonValue]) -> JsonObject | None:
     Objects are closed. An optional property can't be said in it, nor a free-form object.
     """
     strict = _strict(object_schema(schema), 0)
-    return strict if isinstance(strict, dict) else None
+    if not isinstance(strict, dict) or strict.get("type") != "object" or "anyOf" in strict:
+        return None
+    return strict
 
 
 def _strict(schema: JsonValue, depth: int) -> JsonValue:
     """None: it can't be said."""
-    if not isinstance(schema, dict) or depth > _DEEPEST or any(key in schema for key in _STRICT_REFUSED):
+    if not isinstance(schema, dict) or not schema or depth > _DEEPEST or any(key in schema for key in _STRICT_REFUSED):
         return None
+    if schema.get("format", "date") not in _STRICT_FORMATS:
+        return None
+    if "$ref" in schema:
+        return {"$ref": schema["$ref"]}  # nothing may stand beside it
     out: JsonObject = {}
     for key, value in schema.items():
         if key in _NESTED and isinstance(value, dict):

@@ -84,8 +84,13 @@ def test_a_property_may_have_a_keyword_for_its_name():
         {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "string"}}}}, "required": ["a"]},
         {"type": "object", "properties": {"a": {"oneOf": [{"type": "string"}, {"type": "integer"}]}}, "required": ["a"]},
         {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": True},
+        {"type": "object", "properties": {"a": {}}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"type": "string", "format": "binary"}}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"type": "string", "minLength": 3}}, "required": ["a"]},
+        {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {}}}},
+        {"anyOf": [{"type": "string"}, {"type": "integer"}]},
     ],
-    ids=["optional", "free-form", "optional inside", "oneOf", "open"],
+    ids=["optional", "free-form", "optional inside", "oneOf", "open", "anything", "format", "length", "a reference", "no object"],
 )
 def test_what_strict_mode_can_not_say_is_not_declared_strict(schema):
     assert strict_schema(schema) is None
@@ -99,6 +104,11 @@ def test_a_strict_schema_is_closed_everywhere_and_keeps_the_original_as_it_was()
     assert "title" not in strict
     assert schema["title"] == "T"
     assert "additionalProperties" not in schema
+
+
+def test_nothing_stands_beside_a_reference_in_a_strict_schema():
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A", "description": "An A"}}, "required": ["a"], "$defs": {"A": {"type": "string"}}}
+    assert strict_schema(schema)["properties"]["a"] == {"$ref": "#/$defs/A"}
 
 
 def test_anthropic_gets_what_its_subset_lacks_in_words():
