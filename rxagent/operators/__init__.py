@@ -9,9 +9,12 @@
 from rxagent.operators.folds import states, turns, usage
 from rxagent.operators.inner import live_messages, tool_executions
 from rxagent.operators.kit import Operator
+from rxagent.operators.lines import lines
+from rxagent.operators.markdown_blocks import MarkdownText, markdown_blocks
 from rxagent.operators.messages import final_text, messages, transcript
 from rxagent.operators.pending_tool_calls import pending_tool_calls
 from rxagent.operators.selections import by_agent, of_type
+from rxagent.operators.sentences import sentences
 from rxagent.operators.text_deltas import text_deltas, thinking_deltas
 from rxagent.operators.tool_call_deltas import CallDelta, tool_call_deltas
 from rxagent.operators.verify import check, check_run, verify, verify_run
@@ -19,16 +22,20 @@ from rxagent.operators.withdrawn import Withdrawn
 
 __all__ = [
     "CallDelta",
+    "MarkdownText",
     "Operator",
     "Withdrawn",
     "by_agent",
     "check",
     "check_run",
     "final_text",
+    "lines",
     "live_messages",
+    "markdown_blocks",
     "messages",
     "of_type",
     "pending_tool_calls",
+    "sentences",
     "states",
     "text_deltas",
     "thinking_deltas",

@@ -1,24 +1,15 @@
 """How operators of this room are made: one closure between source and observer, and whose events they speak of."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from reactivex import Observable, abc
 
 from rxagent.events import agent as e
 
 T = TypeVar("T")
-S = TypeVar("S")
 OnEvent = Callable[[e.AnyEvent], None]
 Operator = Callable[[Observable[e.AnyEvent]], Observable[T]]
-
-
-class Handlers(NamedTuple):
-    """What one subscription does with its source."""
-
-    on_next: OnEvent
-    on_error: Callable[[Exception], None]
-    on_completed: Callable[[], None]
 
 
 def fused(start: Callable[[abc.ObserverBase[T]], OnEvent]) -> Operator[T]:
@@ -31,18 +22,6 @@ def fused(start: Callable[[abc.ObserverBase[T]], OnEvent]) -> Operator[T]:
     def operator(source: Observable[e.AnyEvent]) -> Observable[T]:
         def subscribe(observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
             return source.subscribe(start(observer), observer.on_error, observer.on_completed, scheduler=scheduler)
-
-        return Observable(subscribe)
-
-    return operator
-
-
-def fused_to_the_end(start: Callable[[abc.ObserverBase[T]], Handlers]) -> Operator[T]:
-    """As `fused`, where the operator has something to do at the end too."""
-
-    def operator(source: Observable[e.AnyEvent]) -> Observable[T]:
-        def subscribe(observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
-            return source.subscribe(*start(observer), scheduler=scheduler)
 
         return Observable(subscribe)
 
