@@ -64,6 +64,8 @@ class Handover(Generic[T]):
             with self._lock:  # so that no drain lets go what it looked at before this value came
                 if len(queue) > self._capacity:
                     self._holds.append(hold())
+            if len(queue) <= self._low:  # drained before the hold was there to be seen
+                self._relax()
 
     def finish(self, error: Exception | None = None) -> None:
         """Deliver the end after what is queued."""

@@ -127,7 +127,7 @@ class Hub(Observable[T], abc.ObserverBase[T]):
     def on_next(self, value: T) -> None:
         """Deliver ``value`` to every observer; re-entrant calls wait for the present delivery."""
         if self._busy:
-            self._waiting.append(lambda: self._deliver(value))
+            self._waiting.append(lambda: self._serve(self._entries, value))
             return
         self._busy = True
         slot = local.slot
@@ -193,14 +193,18 @@ class Hub(Observable[T], abc.ObserverBase[T]):
             slot.owner = owner
             entry.close()
 
-    def _deliver(self, value: T) -> None:
+    def _serve(self, entries: tuple[Entry[T], ...], value: T) -> None:
         slot = local.slot
-        for entry in self._entries:
-            slot.owner = entry
-            try:
-                entry.on_next(value)
-            except OBSERVER_FAULTS as error:
-                self.drop(entry, error, value)
+        owner = slot.owner
+        try:
+            for entry in entries:
+                slot.owner = entry
+                try:
+                    entry.on_next(value)
+                except OBSERVER_FAULTS as error:
+                    self.drop(entry, error, value)
+        finally:
+            slot.owner = owner
 
     def _drain(self) -> None:
         while self._waiting:

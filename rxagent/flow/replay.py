@@ -1,6 +1,6 @@
 """A hub that remembers: late subscribers get everything from the start, then go on live."""
 
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from reactivex import abc
 from reactivex.scheduler import CurrentThreadScheduler
@@ -14,19 +14,29 @@ from rxagent.flow.loops import call_on, running_loop
 T = TypeVar("T")
 
 
+class Kept(Protocol[T]):
+    """Where values are kept: a list, or what does as much of it."""
+
+    def append(self, value: T, /) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> T: ...
+
+
 class Replay(Hub[T]):
     """A hub whose every subscriber sees all values in order, whenever it joins.
 
-    ``values`` is the list that is kept (the given one, or an own); ``on_next`` appends to it.
+    ``values`` is what keeps them (the given, or an own list); ``on_next`` appends to it.
     A late subscriber is caught up at its own pace: while it holds, its delivery pauses, and goes
     on when it releases, on the loop it subscribed on, or else where it released. Having caught
     up it is inside the live emissions, where its holds slow the source. The end comes after the
     last value. A live value costs the same however many came before.
     """
 
-    def __init__(self, values: list[T] | None = None, on_fault: OnFault | None = None) -> None:
+    def __init__(self, values: Kept[T] | None = None, on_fault: OnFault | None = None) -> None:
         super().__init__(on_fault)
-        self.values: list[T] = [] if values is None else values
+        self.values: Kept[T] = [] if values is None else values
         self._sent = len(self.values)
         self._closing = False
 
@@ -34,18 +44,23 @@ class Replay(Hub[T]):
         """Keep ``value`` and deliver it to whoever has caught up; does nothing after the end."""
         if self._closing:
             return
-        self.values.append(value)
+        values = self.values
+        values.append(value)
         if self._busy:
             return
         self._busy = True
-        slot = local.slot
-        owner = slot.owner
         try:
-            self._deliver_kept()
+            if self._sent + 1 == len(values):  # nothing waits before it: the loop of _deliver_kept, once
+                with self.lock:
+                    self._sent += 1
+                    entries = self._entries
+                if entries:
+                    self._serve(entries, value)
+            if self._sent < len(values):
+                self._deliver_kept()
             if self._waiting:
                 self._drain()
         finally:
-            slot.owner = owner
             self._busy = False
 
     def on_error(self, error: Exception) -> None:
@@ -96,18 +111,12 @@ class Replay(Hub[T]):
         # The list itself is the queue of re-entrant values: a subscriber that joins in between
         # finds each value either already sent, and reads it, or not yet, and gets it live.
         values = self.values
-        slot = local.slot
         while self._sent < len(values):
             with self.lock:
                 value = values[self._sent]
                 self._sent += 1
                 entries = self._entries
-            for entry in entries:
-                slot.owner = entry
-                try:
-                    entry.on_next(value)
-                except OBSERVER_FAULTS as error:
-                    self.drop(entry, error, value)
+            self._serve(entries, value)
 
 
 class _Reader(Generic[T]):

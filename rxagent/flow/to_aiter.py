@@ -35,6 +35,8 @@ class _Inbox(Generic[T]):
             with self._lock:  # so that nobody lets go what was looked at before this value came
                 if len(self._values) > self._capacity:
                     self._holds.append(hold())
+            if len(self._values) <= self._low:  # taken before the hold was there to be seen
+                self._relax()
         self._wake()
 
     def finish(self, error: Exception | None = None) -> None:

@@ -20,10 +20,10 @@ from rxagent.flow.handover import Handover
 
 
 @pytest.fixture
-def worker() -> Iterator[EventLoopScheduler]:
-    scheduler = EventLoopScheduler(thread_factory=lambda target: threading.Thread(target=target, daemon=True))
+def worker() -> Iterator[ThreadPoolScheduler]:
+    scheduler = ThreadPoolScheduler(1)
     yield scheduler
-    scheduler.dispose()
+    scheduler.executor.shutdown()
 
 
 @pytest.fixture
@@ -62,6 +62,7 @@ async def test_a_consumer_on_another_thread_gets_everything_in_order(make: type[
     assert seen == list(range(3000))
     assert threading.get_ident() not in threads
     if isinstance(scheduler, EventLoopScheduler):
+        await asyncio.sleep(0.05)  # its dispose misses a thread that isn't waiting yet
         scheduler.dispose()
     if isinstance(scheduler, ThreadPoolScheduler):
         scheduler.executor.shutdown()
@@ -79,7 +80,7 @@ async def test_two_chained_offloads_with_a_slow_sink_never_queue_more_than_their
         most[id(self)] = max(most.get(id(self), 0), self.size)
 
     monkeypatch.setattr(Handover, "push", watched)
-    first, second = EventLoopScheduler(), EventLoopScheduler()
+    first, second = ThreadPoolScheduler(1), ThreadPoolScheduler(1)
     hub = Hub[int]()
     seen: list[int] = []
     done = threading.Event()
@@ -96,8 +97,8 @@ async def test_two_chained_offloads_with_a_slow_sink_never_queue_more_than_their
     assert seen == list(range(500))
     assert len(most) == 2
     assert max(most.values()) <= 5
-    first.dispose()
-    second.dispose()
+    first.executor.shutdown()
+    second.executor.shutdown()
 
 
 async def test_a_hold_downstream_pauses_the_drain_and_reaches_the_source_when_the_queue_is_full() -> None:
@@ -189,7 +190,7 @@ async def test_an_abort_lets_the_source_go_and_loses_nothing() -> None:
     assert seen == list(range(6))
 
 
-async def test_an_observer_that_raises_on_the_other_thread_is_reported_by_its_hub(worker: EventLoopScheduler) -> None:
+async def test_an_observer_that_raises_on_the_other_thread_is_reported_by_its_hub(worker: ThreadPoolScheduler) -> None:
     faults: list[Fault] = []
     hub = Hub[int](faults.append)
     other: list[int] = []
@@ -203,11 +204,11 @@ async def test_an_observer_that_raises_on_the_other_thread_is_reported_by_its_hu
     assert faults[0].value == 0
     assert "test_an_observer_that_raises" in faults[0].subscribed_at
     assert other == [0, 1]
-    worker.dispose()
+    worker.executor.shutdown()
 
 
 def test_a_raising_observer_behind_a_foreign_source_is_printed(
-    worker: EventLoopScheduler, capsys: pytest.CaptureFixture[str]
+    worker: ThreadPoolScheduler, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = threading.Event()
     rx.concat(rx.from_iterable([0, 1]), rx.never()).pipe(rxops.finally_action(done.set), offload(worker)).subscribe(
