@@ -45,13 +45,12 @@ class Call:
         elif self.name and self._pieces and (self.id or self._fragments > 1):
             self.start(out)
 
-    def more(self, arguments: str) -> ToolCallDelta | None:
-        """Takes arguments only, if the call is under way."""
-        if not self.started or self._sent != len(self._pieces):
-            return None
-        self._piece(arguments)
+    def more(self, arguments: str, index: int) -> ToolCallDelta:
+        """Takes arguments only; the call is under way."""
+        self._restarts = self._restarts or (arguments[0] == "{" and bool(self._pieces))
+        self._pieces.append(arguments)
         self._sent += 1
-        return tool_call_delta(arguments, self.index)
+        return tool_call_delta(arguments, index)
 
     def start(self, out: list[ModelEvent]) -> None:
         """Opens the block, if it isn't open."""
@@ -68,6 +67,11 @@ class Call:
         replay: JsonObject | None = {"wire": "openai-chat", "extra_content": self._extra} if self._extra else None
         arguments = self._object if self._object is not None else self._repeated() if self._restarts else None
         out.append(ToolCallEnd(self.index, arguments, replay))
+
+    @property
+    def under_way(self) -> bool:
+        """It has begun, and nothing of it is held back."""
+        return self.started and self._sent == len(self._pieces)
 
     @property
     def has_arguments(self) -> bool:
@@ -128,8 +132,8 @@ class Calls:
         self._by_index: dict[int, Call] = {}
         self._by_id: dict[str, Call] = {}
 
-    def more(self, fragments: JsonValue) -> ToolCallDelta | None:
-        """The delta of a single fragment that only adds arguments to a call under way; None for all others."""
+    def going_on(self, fragments: JsonValue) -> tuple[Call, str] | None:
+        """The call and the piece of a single fragment that only adds arguments to a call under way; None for all others."""
         if not isinstance(fragments, list) or len(fragments) != 1:
             return None
         fragment = fragments[0]
@@ -141,7 +145,7 @@ class Calls:
         call, arguments = self._by_index.get(index), function.get("arguments")
         if call is None or not isinstance(arguments, str) or not arguments:
             return None
-        return call.more(arguments)
+        return (call, arguments) if call.under_way else None
 
     def find(self, fragment: Mapping[str, JsonValue]) -> Call | None:
         """The call that a fragment belongs to, made if it is new; None for a fragment that says nothing."""

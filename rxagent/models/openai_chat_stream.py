@@ -3,6 +3,7 @@
 Source: https://platform.openai.com/docs/api-reference/chat/streaming
 """
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -10,9 +11,12 @@ from pydantic import JsonValue
 
 from rxagent.events.model import (
     ModelError,
+    ModelEvent,
     ResponseStart,
+    TextDelta,
     TextEnd,
     TextStart,
+    ThinkingDelta,
     ThinkingEnd,
     ThinkingStart,
     text_delta,
@@ -22,38 +26,13 @@ from rxagent.messages import JsonObject, StopReason
 from rxagent.models.fields import as_list, as_object, as_text, merge_known
 from rxagent.models.openai_chat_calls import Calls
 from rxagent.models.openai_chat_usage import usage_of
+from rxagent.models.openai_chat_words import RANK, STOPS, complains, reasoning_in
 from rxagent.models.wire import Decoder
 
 WIRE = "openai-chat"
 
-_STOPS: Mapping[str, StopReason] = {
-    "length": "length",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "max_length": "length",
-    "model_length": "length",
-    "token_limit": "length",
-    "content_filter": "content_filter",
-    "content-filter": "content_filter",
-    "safety": "content_filter",
-    "refusal": "content_filter",
-    "recitation": "content_filter",
-    "prohibited_content": "content_filter",
-    "blocklist": "content_filter",
-    "sensitive": "content_filter",
-    "tool_calls": "tool_use",
-    "tool_call": "tool_use",
-    "tool_use": "tool_use",
-    "function_call": "tool_use",
-    "error": "error",
-    "network_error": "error",
-    "insufficient_system_resource": "error",
-    "malformed_function_call": "error",
-    "abort": "error",
-    "aborted": "error",
-    "cancelled": "error",
-}
-_RANK: Mapping[StopReason, int] = {"error": 3, "content_filter": 2, "length": 2, "tool_use": 1, "stop": 0}
+_ARGUMENTS = re.compile(rb'"arguments"\s*:\s*"')
+_CONTENT = re.compile(rb'"content"\s*:\s*"')
 
 
 class ChatDecoder(Decoder):
@@ -86,10 +65,13 @@ class ChatDecoder(Decoder):
                     if self._kind == "text" and isinstance(text, str) and text:
                         self._finished = False
                         self.out.append(text_delta(text, self._index))
+                        self.same(_CONTENT, text_delta, self._index, text)
                         return
-                    if (more := self._calls.more(delta.get("tool_calls"))) is not None:
+                    if (more := self._calls.going_on(delta.get("tool_calls"))) is not None:
+                        call, arguments = more
                         self._finished = False
-                        self.out.append(more)
+                        self.out.append(call.more(arguments, call.index))
+                        self.same(_ARGUMENTS, call.more, call.index, arguments)
                         return
         self._general(name, value)
 
@@ -126,6 +108,7 @@ class ChatDecoder(Decoder):
         if not self._started and (value.get("choices") or value.get("id")) and not value.get("error"):
             self._started = True
             self.out.append(ResponseStart(as_text(value.get("model")) or None, as_text(value.get("id")) or None))
+        said = len(self.out)
         merge_known(self._usage, value.get("usage"))
         merge_known(self._usage, as_object(value.get("x_groq")).get("usage"))
         for item in as_list(value.get("choices")):
@@ -134,8 +117,22 @@ class ChatDecoder(Decoder):
                 if self.done:
                     return
         silent = not isinstance(value.get("choices"), list) and not value.get("usage")
-        if value.get("error") or name == "error" or (silent and _complains(value)):
+        if value.get("error") or name == "error" or (silent and complains(value)):
             self.fail_with(value)
+        elif len(self.out) == said + 1:
+            self._again(value, self.out[-1])
+
+    def _again(self, value: JsonObject, event: ModelEvent) -> None:
+        """Tells whether a chunk that gave one delta would give just that for any other text in it."""
+        choices = as_list(value.get("choices"))
+        choice = as_object(choices[0] if len(choices) == 1 else None)
+        if choice.get("finish_reason") or value.get("usage") or choice.get("usage") or value.get("x_groq"):
+            return
+        delta = as_object(choice.get("delta"))
+        fields = [field for field, said in delta.items() if said and field != "role"]
+        if len(fields) == 1 and isinstance(event, TextDelta | ThinkingDelta) and delta[fields[0]] == event.text:
+            make = text_delta if isinstance(event, TextDelta) else thinking_delta
+            self.same(re.compile(rb'"%b"\s*:\s*"' % re.escape(fields[0]).encode()), make, event.index, event.text)
 
     def _choice(self, choice: JsonObject) -> None:
         self._answered = True
@@ -157,12 +154,12 @@ class ChatDecoder(Decoder):
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self._finished = True
-            stop = _STOPS.get(reason.lower(), "stop")
-            if self._finish is None or _RANK[stop] > _RANK[self._finish]:
+            stop = STOPS.get(reason.lower(), "stop")
+            if self._finish is None or RANK[stop] > RANK[self._finish]:
                 self._finish, self._reason = stop, reason
 
     def _delta(self, delta: JsonObject) -> None:
-        reasoning, field = _reasoning(delta)
+        reasoning, field = reasoning_in(delta)
         if reasoning:
             self._reasoning_field = self._reasoning_field or field
             self._thinking(reasoning)
@@ -259,25 +256,3 @@ class ChatDecoder(Decoder):
         if self._details:
             replay = {"wire": WIRE, "reasoning_details": cast("list[JsonValue]", self._details)}
         self.end(self._finish, usage_of(self._usage), replay)
-
-
-def _reasoning(delta: JsonObject) -> tuple[str, str]:
-    for field in ("reasoning_content", "reasoning", "reasoning_text", "thinking"):
-        value = delta.get(field)
-        if isinstance(value, str) and value:
-            return value, field
-        if isinstance(value, dict) and (text := as_text(value.get("content")) or as_text(value.get("text"))):
-            return text, field
-    pieces = [as_object(item) for item in as_list(delta.get("reasoning_details"))]
-    return "".join(as_text(p.get("text")) or as_text(p.get("summary")) for p in pieces), "reasoning_details"
-
-
-def _complains(value: JsonObject) -> bool:
-    return (
-        value.get("object") == "error"
-        or value.get("type") == "error"
-        or any(
-            isinstance(value.get(key), str | list | dict) and value.get(key)
-            for key in ("message", "detail", "errors", "msg", "error_message")
-        )
-    )

@@ -3,6 +3,7 @@
 A wire is one file with a `Wire` and a `Decoder`; it imports no other wire. Everything about HTTP is in `transport`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, cast
@@ -18,6 +19,7 @@ from rxagent.models.mend import Surrogates
 from rxagent.models.prices import Price
 from rxagent.models.recording import SHORTEST_SECRET
 from rxagent.models.sse import SseEvent
+from rxagent.models.stencil import MakeDelta, Stencil
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +131,8 @@ class Decoder:
         self.secret = ""  # the key: not to be shown where the server repeats it
         self.price: Price | None = None
         self._surrogates = Surrogates()
+        self._stencil = Stencil()
+        self._same: list[tuple[re.Pattern[bytes], MakeDelta, int, str]] = []
 
     @property
     def complete(self) -> bool:
@@ -137,9 +141,16 @@ class Decoder:
 
     def feed(self, events: list[SseEvent]) -> None:
         """Reads events of the stream in order; stops at the terminal one."""
+        stencil, out = self._stencil, self.out
         for name, data in events:
+            if stencil.make is not None:
+                if (text := stencil.read(name, data)) is not None:
+                    out.append(stencil.make(text, stencil.index))
+                    continue
+                stencil.make = None
             if self.done:
                 return
+            self._same.clear()
             try:
                 value: JsonValue = from_json(data)
             except ValueError:
@@ -148,6 +159,22 @@ class Decoder:
                 self.chunk(name, value)
             elif isinstance(value, list):
                 self.chunks(value)
+            if self._same:
+                key, make, index, text = self._same.pop()
+                if stencil.learn(name, data, key, text):
+                    stencil.make, stencil.index = make, index
+
+    def same(self, key: re.Pattern[bytes], make: MakeDelta, index: int, text: str) -> None:
+        """Says that the chunk just read was nothing but more text, and would be so with any other text in it.
+
+        Args:
+            key: finds the text in the chunk's bytes; it ends with the opening quote.
+            make: makes the event of the text and ``index``.
+            index: of the block.
+            text: what the chunk held.
+
+        """
+        self._same.append((key, make, index, text))
 
     def chunks(self, values: list[JsonValue]) -> None:
         """Reads a stream that came as one JSON array."""
