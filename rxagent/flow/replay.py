@@ -17,7 +17,9 @@ T = TypeVar("T")
 class Kept(Protocol[T]):
     """Where values are kept: a list, or what does as much of it."""
 
-    def append(self, value: T, /) -> None: ...
+    def append(self, value: T, /) -> None:
+        """Keep one more value."""
+        ...
 
     def __len__(self) -> int: ...
 
@@ -37,26 +39,26 @@ class Replay(Hub[T]):
     def __init__(self, values: Kept[T] | None = None, on_fault: OnFault | None = None) -> None:
         super().__init__(on_fault)
         self.values: Kept[T] = [] if values is None else values
-        self._sent = len(self.values)
+        self._count = self._sent = len(self.values)
         self._closing = False
 
     def on_next(self, value: T) -> None:
         """Keep ``value`` and deliver it to whoever has caught up; does nothing after the end."""
         if self._closing:
             return
-        values = self.values
-        values.append(value)
+        self.values.append(value)
+        self._count += 1
         if self._busy:
             return
         self._busy = True
         try:
-            if self._sent + 1 == len(values):  # nothing waits before it: the loop of _deliver_kept, once
+            if self._sent + 1 == self._count:  # nothing waits before it: the loop of _deliver_kept, once
                 with self.lock:
                     self._sent += 1
                     entries = self._entries
                 if entries:
                     self._serve(entries, value)
-            if self._sent < len(values):
+            if self._sent < self._count:
                 self._deliver_kept()
             if self._waiting:
                 self._drain()
@@ -111,7 +113,7 @@ class Replay(Hub[T]):
         # The list itself is the queue of re-entrant values: a subscriber that joins in between
         # finds each value either already sent, and reads it, or not yet, and gets it live.
         values = self.values
-        while self._sent < len(values):
+        while self._sent < self._count:
             with self.lock:
                 value = values[self._sent]
                 self._sent += 1
