@@ -8,7 +8,7 @@ from dataclasses import replace
 from reactivex import Observable, abc
 
 from rxagent.engine.cold import running_loop
-from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models
+from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches
 from rxagent.engine.inbox import Inbox, QueueMode
 from rxagent.engine.launch import Launch, with_answers, with_input
 from rxagent.engine.limits import Limits, Retry
@@ -412,17 +412,22 @@ class Agent:
 
     async def _drive(self, run: Run, scope: Scope, launch: Launch) -> None:
         failure: BaseException | None = None
-        self._start_session()
-        subscription = self._session.events.subscribe(run)
+        session = self._session
+        forget = run.signal.on_cancel(session.gate.open)  # an abort may come before the loop listens to it
+        pending = self._start_session()
+        subscription = session.events.subscribe(run)
         try:
+            if pending is not None:
+                await session.settle(pending)
             loop = Loop(scope)
             await (loop.take_up() if launch.take_up else loop.run(launch.messages, launch.resume))
-            await self._session.acknowledged()
+            await session.acknowledged()
         except BaseException as error:
             failure = error
             if not isinstance(error, Exception):
                 raise
         finally:
+            forget()
             subscription.dispose()
             self._run = self._scope = self._loop = None
             run.finish(failure)
@@ -516,10 +521,13 @@ class Agent:
         if self._session.next_seq == 0:
             messages = tuple(self.state.messages)
             return self._session.publish(SessionStart(self._setup.config(), messages, origin=self._session.origin("", self.name)))
+        if not matches(self._setup.config(), self.state):  # the log is of another process, or another agent took over
+            return self._session.publish(ConfigChanged(self._setup.config(), origin=self._origin()))
         return None
 
     def _publish(self, event: AnyEvent) -> None:
-        self._start_session()
+        if self._session.next_seq == 0:
+            self._start_session()
         self._session.publish(event)
 
     def _on_loop(self, work: Callable[[], object]) -> None:
