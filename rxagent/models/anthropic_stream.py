@@ -3,6 +3,7 @@
 Source: https://platform.claude.com/docs/en/build-with-claude/streaming
 """
 
+import re
 from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
@@ -40,6 +41,11 @@ _DELTA_FIELDS: Mapping[str, str] = {
     "signature_delta": "signature",
 }
 _KINDS: Mapping[str, str] = {"text": "text", "thinking": "thinking", "partial_json": "tool_use", "signature": "thinking"}
+
+# where a delta's text is in the bytes of its event
+_BYTES: Mapping[str, re.Pattern[bytes]] = {
+    name: re.compile(rb'"%b"\s*:\s*"' % name.encode()) for name in ("text", "thinking", "partial_json")
+}
 
 
 class _Block:
@@ -85,6 +91,7 @@ class AnthropicDecoder(Decoder):
                 piece = delta.get(self._hot_field)
                 if piece and isinstance(piece, str):
                     self.out.append(self._hot_delta(piece, self._hot_index))
+                    self.same(_BYTES[self._hot_field], self._hot_delta, self._hot_index, piece)
                     return
             self._delta(value)
             return

@@ -4,6 +4,7 @@ The protocol has no terminal event: the answer is complete if a finish reason ca
 Source: https://ai.google.dev/api/generate-content
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NotRequired, TypedDict
 
@@ -28,6 +29,7 @@ from rxagent.models.wire import Decoder
 
 WIRE = "gemini"
 _USAGES = 64  # that may wait to be read
+_TEXT = re.compile(rb'"text"\s*:\s*"')
 _UNSAID = ("", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 _STOP: Mapping[str, StopReason] = {
     "STOP": "stop",
@@ -107,6 +109,7 @@ class GeminiDecoder(Decoder):
                 self._usages.append(usage)
                 if len(self._usages) > _USAGES:
                     self._settle()
+                self.same(_TEXT, self._delta, self._index, text)
                 return
         except (LookupError, TypeError, ValueError):
             pass

@@ -1,5 +1,6 @@
 """OpenAI Responses: which events a stream has, what they belong to, and how a response counts its tokens. Data only."""
 
+import re
 from collections.abc import Mapping
 
 from rxagent.messages import JsonObject, Usage
@@ -31,6 +32,8 @@ PART: Mapping[str, str] = {
     "response.reasoning_text.delta": "content_index",
     "response.function_call_arguments.delta": "item_id",
 }
+# where a delta's text is in the bytes of its event
+DELTA_BYTES = re.compile(rb'"delta"\s*:\s*"')
 ARGUMENTS = ("response.function_call_arguments.delta", "response.function_call_arguments.done")
 
 

@@ -25,7 +25,17 @@ from rxagent.events.model import (
 )
 from rxagent.messages import JsonObject, StopReason
 from rxagent.models.fields import as_list, as_object, as_text
-from rxagent.models.openai_responses_events import ARGUMENTS, BEGINNING, DELTAS, DONES, PART, TERMINAL, part_number, usage_of
+from rxagent.models.openai_responses_events import (
+    ARGUMENTS,
+    BEGINNING,
+    DELTA_BYTES,
+    DELTAS,
+    DONES,
+    PART,
+    TERMINAL,
+    part_number,
+    usage_of,
+)
 from rxagent.models.wire import Decoder
 
 WIRE = "openai-responses"
@@ -76,6 +86,7 @@ class ResponsesDecoder(Decoder):
                 piece = value.get("delta")
                 if piece and isinstance(piece, str):
                     self.out.append(self._hot_delta(piece, self._hot_index))
+                    self.same(DELTA_BYTES, self._hot_delta, self._hot_index, piece)
                     return
         self._hot_kind = None
         if kind in DELTAS:

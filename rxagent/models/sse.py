@@ -66,11 +66,14 @@ class SseDecoder:
         if len(chunk) > self._cap:
             self._lines(chunk, out)
             return
-        if chunk.startswith(b"data: "):
-            events = chunk[6:-2].split(b"\n\ndata: ")
-            if chunk.count(b"\n") == 2 * len(events):
-                # no other line in between: each is one line of data
-                out.extend([("", data) for data in events])
+        first = chunk[: chunk.find(b"data: ") + 6]
+        named = first.startswith(b"event: ") and first.find(b"\n") == len(first) - 7
+        if named or first == b"data: ":
+            events = chunk[len(first) : -2].split(b"\n\n" + first)
+            if chunk.count(b"\n") == (3 if named else 2) * len(events):
+                # all of one name and no other line in between: each is one line of data
+                name = first[7:-7].decode("utf-8", "replace") if named else ""
+                out.extend([(name, data) for data in events])
                 return
         for block in chunk[:-2].split(b"\n\n"):
             name, newline, data = block.partition(b"\n")
