@@ -202,9 +202,8 @@ def main() -> None:
             options.rounds, {str(size): lambda wire=wire, size=size: decoded(wire, call_stream(wire, size)) for size in sizes}
         )
         rows.append([wire, *(took[str(size)] / size * 1e6 for size in sizes)])
-    print(
-        f"\nArguments in 20-character pieces (Gemini: whole), µs a character:\n\n{table(['wire', *(f'{s:,}' for s in sizes)], rows)}"
-    )
+    print("\nArguments in 20-character pieces (Gemini: whole), µs a character:\n")
+    print(table(["wire", *(f"{size:,}" for size in sizes)], rows))
     print(f"\nMinimum of {options.rounds} interleaved rounds, process CPU time. {where()}.")
 
 
