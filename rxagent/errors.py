@@ -20,6 +20,7 @@ RxAgentError
 │   └── LimitReached           ``Limits`` ended the run
 ├── ToolFailed                 a tool says "no" to the model, without a traceback
 ├── ToolInterrupted            control flow of ``ctx.interrupt``; tools let it pass
+├── McpServerError             a tool server can't be reached, or broke off
 ├── GrammarError               an event stream that breaks the grammar (ours to fix)
 ├── CorruptLog                 an event log that can't be read; names the line
 ├── BufferOverflow             ``overflow("error")`` found its buffer full
@@ -118,6 +119,10 @@ class ToolFailed(RxAgentError):
 
 class ToolInterrupted(RxAgentError):
     """Control flow: a tool asked a question and its run ends here. Don't catch it."""
+
+
+class McpServerError(RxAgentError):
+    """An MCP server can't be started or reached, or doesn't speak the protocol; names the server."""
 
 
 class GrammarError(RxAgentError):
