@@ -184,7 +184,7 @@ class AnthropicDecoder(Decoder):
             self._thinking(block, piece)
         elif field == "signature":
             block.signature += piece
-        else:
+        elif piece != "{}" or block.streamed:  # some servers say the start's empty input before the real one
             block.streamed = True
             self.out.append(tool_call_delta(piece, block.index))
             self._hot(block, "partial_json", tool_call_delta)

@@ -69,6 +69,8 @@ CASES = {
     "input null": ([start(), block(0, type="tool_use", id="t", name="f", input=None), stop(0), ended("tool_use"), END], {"calls": [("f", {})], "stop_reason": "tool_use"}),
     "no input at all": ([start(), block(0, type="tool_use", id="t", name="f"), stop(0), ended("tool_use"), END], {"calls": [("f", {})]}),
     "empty input deltas": ([start(), block(0, type="tool_use", id="t", name="f", input={}), delta(0, partial_json=""), delta(0, partial_json=" "), stop(0), ended("tool_use"), END], {"calls": [("f", {})]}),
+    "an empty object before the real input": ([start(), block(0, type="tool_use", id="t", name="f", input={}), delta(0, partial_json="{}"), delta(0, partial_json='{"a": 1}'), stop(0), ended("tool_use"), END], {"calls": [("f", {"a": 1})]}),
+    "nothing but an empty object": ([start(), block(0, type="tool_use", id="t", name="f", input={}), delta(0, partial_json="{}"), stop(0), ended("tool_use"), END], {"calls": [("f", {})], "stop_reason": "tool_use"}),
     "delta is an object": ([start(), block(0, type="tool_use", id="t", name="f", input={}), delta(0, partial_json={"a": 1}), stop(0), ended("tool_use"), END], {"calls": [("f", {"a": 1})]}),
     "doubly encoded": ([start(), block(0, type="tool_use", id="t", name="f", input={}), delta(0, partial_json='"{\\"a\\": 1}"'), stop(0), ended("tool_use"), END], {"calls": [("f", {"a": 1})]}),
     "arguments that are no JSON": ([start(), block(0, type="tool_use", id="t", name="f", input={}), delta(0, partial_json='{"a": '), stop(0), ended("tool_use"), END], {"calls": [], "invalid_tool_calls": [{"id": "t", "name": "f", "raw": '{"a": '}], "stop_reason": "tool_use"}),
