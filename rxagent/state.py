@@ -66,7 +66,7 @@ class _StateDraft:
     )
 
 
-def _streaming(s: AgentState, message: AssistantMessage | None) -> AgentState:
+def streaming(s: AgentState, message: AssistantMessage | None) -> AgentState:
     """``replace(s, streaming_message=message)``, a tenth of its cost: once per delta."""
     d = _StateDraft()
     d.path = s.path
@@ -92,7 +92,7 @@ def _streaming(s: AgentState, message: AssistantMessage | None) -> AgentState:
 def reduce(state: AgentState, event: e.AnyEvent) -> AgentState:
     """The state after an event. Events of another path change nothing, but for a child's usage."""
     if isinstance(event, e.MessageUpdate):
-        return _streaming(state, event.message) if event.origin.path == state.path else state
+        return streaming(state, event.message) if event.origin.path == state.path else state
     if event.origin.path != state.path:
         return _child(state, event)
     return _own(state, event)
@@ -126,11 +126,11 @@ def _own(state: AgentState, event: e.KnownEvent | e.UnknownEvent) -> AgentState:
         case e.TurnStart():
             return replace(state, turn=event.turn)
         case e.MessageStart():
-            return _streaming(state, event.message) if isinstance(event.message, AssistantMessage) else state
+            return streaming(state, event.message) if isinstance(event.message, AssistantMessage) else state
         case e.MessageUpdate():
-            return _streaming(state, event.message)
+            return streaming(state, event.message)
         case e.ModelRetry():
-            return _streaming(state, None)
+            return streaming(state, None)
         case e.MessageEnd():
             return _message_end(state, event.message)
         case e.ToolStart():

@@ -21,12 +21,16 @@ from rxagent.events import (
     ModelRetry,
     ResponseEnd,
     ResponseStart,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
     ToolCallStart,
-    message_update,
 )
 from rxagent.flow import to_aiter
 from rxagent.messages import AssistantMessage, StopReason
 from rxagent.models.base import Model, ModelRequest
+
+DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
 
 
 def error_info(error: ModelError) -> ErrorInfo:
@@ -151,28 +155,19 @@ class Answer:
         assert draft is not None
         session, origin, signal = scope.session, scope.origin, scope.signal
         streaming = scope.config.streaming
-        waiting_for_first = True
+        now = watch.now
         async for event in stream:
-            watch.seen()
-            if waiting_for_first:
-                waiting_for_first = False
-                watch.started()
-            if isinstance(event, ResponseEnd | ModelError):
-                return event
-            if isinstance(event, ToolCallStart):
-                event = self._identified(event)  # noqa: PLW2901 - the same event under an id that is free
-            if not self._started:
-                if isinstance(event, ResponseStart):
-                    draft.add(event)  # the start of the message tells the name the model gives itself
-                watch.pause()
-                await self._start(draft)
-                watch.seen()
-                if isinstance(event, ResponseStart):
+            watch.at = now()
+            if not isinstance(event, DELTAS) or not self._started:
+                if isinstance(event, ResponseEnd | ModelError):
+                    return event
+                event = await self._boundary(draft, event, watch)  # noqa: PLW2901 - the same event under an id that is free
+                if event is None:
                     continue
             message = draft.add(event)
             if not streaming:
                 continue
-            pending = session.publish(message_update(event, message, -1, origin))
+            pending = session.update(event, message, origin)
             if pending is not None:
                 watch.pause()
                 await session.settle(pending)
@@ -180,6 +175,21 @@ class Answer:
             if signal.cancelled:
                 raise Ended("aborted")
         return ModelError("protocol", "the model's stream ended before its end", retryable=True)
+
+    async def _boundary(self, draft: Draft, event: ModelEvent, watch: Watch) -> ModelEvent | None:
+        """Begins the message with its first event; None: there is no update to show for it."""
+        if isinstance(event, ToolCallStart):
+            event = self._identified(event)
+        if self._started:
+            return event
+        watch.started()
+        first = isinstance(event, ResponseStart)
+        if first:
+            draft.add(event)  # the start of the message tells the name the model gives itself
+        watch.pause()
+        await self._start(draft)
+        watch.seen()
+        return None if first else event
 
     def _identified(self, event: ToolCallStart) -> ToolCallStart:
         """The call under an id that is new to the session, whatever the provider sent."""

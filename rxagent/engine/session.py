@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from rxagent.engine.progress import Progress
-from rxagent.events import AnyEvent, MessageEnd, MessageUpdate, Origin
+from rxagent.events import AnyEvent, MessageEnd, MessageUpdate, ModelEvent, Origin, message_update
 from rxagent.flow import Gate, Hub, OnFault, Pending, publish
 from rxagent.messages import AnyMessage, AssistantMessage, Transcript, identified
-from rxagent.state import AgentState, reduce
+from rxagent.state import AgentState, reduce, streaming
 
 
 class Journal(Protocol):
@@ -131,6 +131,20 @@ class Session:
         self._changed = changed
         return publish(self._send, event, self.gate)
 
+    def update(self, delta: ModelEvent, message: AssistantMessage, origin: Origin) -> Pending | None:
+        """``publish(MessageUpdate(delta, message))`` of the session's own agent: the same steps, made for the hot path."""
+        seq = self.next_seq
+        self.next_seq = seq + 1
+        event = message_update(delta, message, seq, origin)
+        if self.journal is not None:
+            self.journal.append(event)
+        self.state = state = streaming(self.state, message)
+        if self._delivering:
+            self._late.append((event, state))
+            return None
+        self._changed = state
+        return publish(self._send, event, self.gate)
+
     async def emit(self, event: AnyEvent) -> None:
         """Append, fold, publish, and wait until nobody holds. One event is held at a time."""
         await self.turn()
@@ -177,19 +191,18 @@ class Session:
     def _deliver(self, event: AnyEvent) -> None:
         self._delivering = True
         try:
-            changed = self._changed
-            self.events.on_next(event)
-            if changed is not None:
-                self.published = changed
-                self.states.on_next(changed)
+            self._tell(event, self._changed)
             while self._late:
-                event, changed = self._late.popleft()
-                self.events.on_next(event)
-                if changed is not None:
-                    self.published = changed
-                    self.states.on_next(changed)
+                self._tell(*self._late.popleft())
         finally:
             self._delivering = False
+
+    def _tell(self, event: AnyEvent, changed: AgentState | None) -> None:
+        self.events.on_next(event)
+        if changed is not None:
+            self.published = changed
+            if self.states.observed:
+                self.states.on_next(changed)
 
 
 class Branch(Session):
@@ -236,6 +249,10 @@ class Branch(Session):
         object.__setattr__(event, "seq", self._root.next_seq)  # as the root is about to do
         self.fold(event)
         return self._root.publish(event)
+
+    def update(self, delta: ModelEvent, message: AssistantMessage, origin: Origin) -> Pending | None:
+        """``publish(MessageUpdate(delta, message))``."""
+        return self.publish(message_update(delta, message, -1, origin))
 
     async def turn(self) -> None:
         """Waits while an event is held, except for those whom its holder waits for."""

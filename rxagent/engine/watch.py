@@ -13,11 +13,11 @@ class Watch:
         idle: seconds between events, or None.
     """
 
-    __slots__ = ("_handle", "_idle", "_limit", "_loop", "_task", "_time", "at", "expired")
+    __slots__ = ("_handle", "_idle", "_limit", "_loop", "_task", "at", "expired", "now")
 
     def __init__(self, first: float | None, idle: float | None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._time = self._loop.time
+        self.now = self._loop.time
         self._task = asyncio.current_task()
         self._limit = first
         self._idle = idle
@@ -26,7 +26,7 @@ class Watch:
         self.expired: float | None = None
 
     def __enter__(self) -> Self:
-        self.at = self._time()
+        self.at = self.now()
         self._arm(self._limit)
         return self
 
@@ -41,7 +41,7 @@ class Watch:
 
     def seen(self) -> None:
         """An event came."""
-        self.at = self._time()
+        self.at = self.now()
 
     def pause(self) -> None:
         """The consumer needs time: that is not the model's fault."""
@@ -60,7 +60,7 @@ class Watch:
         limit = self._limit
         if limit is None:
             return
-        idle = 0.0 if self.at is None else self._time() - self.at
+        idle = 0.0 if self.at is None else self.now() - self.at
         if idle + 1e-9 < limit:
             self._arm(limit - idle)
         elif self._task is not None:

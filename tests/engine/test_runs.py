@@ -165,7 +165,7 @@ async def test_a_run_is_an_async_iterator_and_leaving_it_early_aborts_it():
     w.check()
     run = w.agent.prompt("b")
     whole = [e async for e in run]
-    assert whole == run.values
+    assert whole == list(run.values)
     assert run.outcome == "completed"
 
 

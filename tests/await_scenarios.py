@@ -1,0 +1,247 @@
+"""Scenarios that together reach every await of the engine."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+
+import reactivex as rx
+
+from rxagent import AgentState, Hooks, Limits, Retry, ToolContext, hooks, reduce, tool
+from rxagent.events import ModelError, TextDelta
+from rxagent.messages import ToolCall
+from rxagent.models import ScriptedModel
+from rxagent.operators.verify import check
+
+
+@dataclass
+class Stage:
+    """The agents of a scenario, watched."""
+
+    modules: dict
+    agents: list = field(default_factory=list)
+    logs: list = field(default_factory=list)
+    folded: list = field(default_factory=list)
+    problems: list = field(default_factory=list)
+
+    def agent(self, model, **options):
+        made = self.modules["rxagent.engine"].Agent(model, **options)
+        self.watch(made)
+        return made
+
+    def watch(self, agent) -> None:
+        log, state = [], [AgentState((agent.name,))]
+
+        def see(event) -> None:
+            log.append(event)
+            state[0] = reduce(state[0], event)
+            if not agent._session._late and agent.state != state[0]:
+                self.problems.append(f"{event.seq} {event.type}: live state differs from the fold")
+
+        agent.events.subscribe(see)
+        agent.errors.subscribe(lambda fault: None)
+        self.agents.append(agent)
+        self.logs.append(log)
+
+    def abort(self) -> None:
+        for agent in self.agents:
+            agent.abort("from the test")
+
+    def check(self) -> None:
+        assert not self.problems, self.problems
+        for log in self.logs:
+            check(log)
+            own = [e for e in log if len(e.origin.path) == 1]
+            assert sum(e.type == "agent_start" for e in own) == sum(e.type == "agent_end" for e in own)
+
+
+class Scenario:
+    def __init__(self, play) -> None:
+        self.play = play
+        self.name = play.__name__
+
+    def stage(self, modules) -> Stage:
+        return Stage(modules)
+
+
+SCENARIOS: list[Scenario] = []
+
+
+def scenario(play):
+    SCENARIOS.append(Scenario(play))
+    return play
+
+
+@tool
+async def add(a: int, b: int, ctx: ToolContext) -> int:
+    await ctx.update("adding")
+    await ctx.emit("note", a)
+    return a + b
+
+
+@tool
+def in_thread(ctx: ToolContext) -> str:
+    ctx.update("half")
+    return "ok"
+
+
+@tool
+async def stream():
+    for i in range(3):
+        await asyncio.sleep(0.1)
+        yield i
+
+
+@tool
+async def observable():
+    return rx.of(1, 2)
+
+
+@tool
+async def slow() -> str:
+    await asyncio.sleep(50)
+    return "slow"
+
+
+@tool
+async def careful(ctx: ToolContext) -> str:
+    await ctx.signal.wait()
+    return "let go"
+
+
+@tool
+async def stubborn(ctx: ToolContext) -> str:
+    for _ in range(10):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(3 if ctx.signal else 0)
+    return "too late"
+
+
+def calls(*names: str, **arguments):
+    return [ToolCall(f"c{i}", name, arguments if name == "add" else {}) for i, name in enumerate(names)]
+
+
+async def wait(*args) -> None:
+    await asyncio.sleep(0.01)
+
+
+async def same(messages):
+    await asyncio.sleep(0.01)
+    return messages
+
+
+async def listener(event) -> None:
+    await asyncio.sleep(0.001)
+
+
+@scenario
+async def tools_hooks_and_listeners(stage: Stage) -> None:
+    model = ScriptedModel([["text", *calls("add", "in_thread", "stream", "observable", a=1, b=2)], "done", "more", "and more"])
+    every = Hooks(
+        transform_context=same, convert_to_model=same, prepare_request=wait, before_tool=wait,
+        after_tool=wait, after_turn=wait, get_api_key=wait,
+    )
+    agent = stage.agent(model, tools=[add, in_thread, stream, observable], hooks=every)
+    agent.subscribe(listener)
+    agent.subscribe(listener, capacity=3)
+    run = agent.prompt("x")
+    agent.follow_up("f")
+    await asyncio.sleep(0.1)
+    agent.steer("s")
+    await run
+    await agent.wait_for_idle()
+
+
+@scenario
+async def retries_fallbacks_and_timeouts(stage: Stage) -> None:
+    bad = [TextDelta("half"), ModelError("overloaded", "busy", retryable=True)]
+    first = ScriptedModel([bad, ModelError("server", "down", retryable=True)])
+    agent = stage.agent([first, ScriptedModel(["fine"], name="second")], retry=Retry(attempts=2))
+    agent.subscribe(listener)
+    await agent.prompt("x")
+    slow_model = ScriptedModel(["never"], delay=100)
+    agent.model = slow_model
+    agent.limits = Limits(first_event_timeout=1)
+    agent.retry_policy = Retry(attempts=1)
+    await agent.prompt("y")
+
+
+@scenario
+async def limits_and_errors(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel([calls("add", a=1, b=1)] * 3), tools=[add], limits=Limits(max_turns=1))
+    await agent.prompt("x")
+    agent.model = ScriptedModel([ModelError("auth", "no")])
+    agent.limits = Limits()
+    await agent.retry()
+
+
+@scenario
+async def aborted_tools(stage: Stage) -> None:
+    names = ("slow", "careful", "stubborn", "in_thread")
+    agent = stage.agent(ScriptedModel([calls(*names)]), tools=[slow, careful, stubborn, in_thread])
+    run = agent.prompt("x")
+    await asyncio.sleep(1)
+    agent.abort("stop")
+    await run
+    await agent.wait_for_idle()
+
+
+@scenario
+async def tool_timeouts_limits_and_cuts(stage: Stage) -> None:
+    turns = [calls("slow", "slow", "add", a=1, b=1), calls("slow", "slow"), "done"]
+    agent = stage.agent(ScriptedModel(turns), tools=[slow, add], limits=Limits(tool_timeout=5, max_parallel_tools=2))
+    agent.subscribe(listener)
+    run = agent.prompt("x")
+    await asyncio.sleep(12)
+    agent.steer("now", interrupt=True)
+    await run
+
+
+@scenario
+async def an_iterator_left_early(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel(["one two three"], delay=0.1))
+    events = aiter(agent.prompt("x"))
+    for _ in range(7):
+        await anext(events)
+    await events.aclose()
+    await agent.wait_for_idle()
+
+
+@scenario
+async def a_whole_prompt(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel(["one two"], delay=0.1))
+    await agent._whole("x", ())
+    task = asyncio.ensure_future(agent._whole("y", ()))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@scenario
+async def a_slow_listener_in_front_of_parallel_tools(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel([calls("add", "add", "stream", a=1, b=1), "done"]), tools=[add, stream])
+
+    async def very_slow(event) -> None:
+        await asyncio.sleep(0.2)
+
+    agent.subscribe(very_slow)
+    await agent.prompt("x")
+
+
+@scenario
+async def a_cold_run(stage: Stage) -> None:
+    engine = stage.modules["rxagent.engine"]
+    log = []
+    context = engine.AgentContext(tools=[add])
+    cold = engine.run_loop("hi", context, engine.LoopConfig(model=ScriptedModel(["hello"])))
+    done = asyncio.Event()
+    subscription = cold.subscribe(log.append, lambda error: done.set(), done.set)
+    await asyncio.wait([asyncio.ensure_future(done.wait())], timeout=5)
+    subscription.dispose()
+    cold.subscribe().dispose()
+
+
+@scenario
+async def interrupted(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel([calls("add", a=1, b=1)]), tools=[add], hooks=Hooks(before_tool=lambda call: hooks.Ask("sure?")))
+    agent.subscribe(listener)
+    await agent.prompt("x")
