@@ -22,9 +22,14 @@ from rxagent.state import AgentState
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child's run ended. ``text``: its last non-empty answer; ``action``: how it asked to end what is around it."""
+    """How a child's run ended.
+
+    ``text``: its last non-empty answer, or what it ended with; ``action``: how it asked to end what is around it;
+    ``messages``: its transcript.
+    """
 
     outcome: Outcome
+    messages: Sequence[AnyMessage] = ()
     text: str = ""
     error: ErrorInfo | None = None
     interrupts: tuple[Interrupt, ...] = ()
@@ -95,9 +100,10 @@ def _end(branch: Branch, profile: Profile) -> ChildEnd:
     if outcome == "interrupted":
         return ChildEnd(outcome, interrupts=progress.interrupts)
     branch.branches.pop(branch.call_id, None)
-    text = last_text(tuple(branch.state.messages)[len(profile.messages) :])
+    messages = branch.state.messages
+    text = last_text(messages[len(profile.messages) :])
     results = [call.result for call in progress.calls.values() if call.result is not None and call.result.action is not None]
     first = next((result for result in results if result.action == "exit"), results[0] if results else None)
     if first is None:
-        return ChildEnd(outcome, text, progress.error)
-    return ChildEnd(outcome, first.text or text, progress.error, action=first.action)
+        return ChildEnd(outcome, messages, text, progress.error)
+    return ChildEnd(outcome, messages, first.text or text, progress.error, action=first.action)
