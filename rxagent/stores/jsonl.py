@@ -142,7 +142,9 @@ class _Jsonl:
                 for session_id, index in file.indexes.items()
             ]
 
-    def stamp(self) -> object:
+    def stamp(self, session_id: str) -> object:
+        if self._locks.holds(session_id):
+            return None
         try:
             status = os.fstat(self._fd)
         except OSError as error:

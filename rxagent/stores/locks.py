@@ -109,6 +109,10 @@ class SessionLocks:
             elif not self._held:
                 self._close()
 
+    def holds(self, session_id: str) -> bool:
+        """Whether it is the session's writer, so that nobody else writes it."""
+        return session_id in self._held
+
     def close(self) -> None:
         """Releases all."""
         with self._lock:

@@ -62,8 +62,11 @@ class Medium(Protocol):
         """A place to read from; doesn't block."""
         ...
 
-    def stamp(self) -> object:
-        """A value that is another one after any other process has written. Cheap: called on event loops."""
+    def stamp(self, session_id: str) -> object:
+        """A value that is another one after another store has written to the session; None while none can.
+
+        Cheap: called on event loops.
+        """
         ...
 
     def has(self, session_id: str) -> bool:

@@ -55,7 +55,7 @@ class _Memory:
     def cursor(self, session_id: str, from_seq: int) -> _Cursor:
         return _Cursor(self, session_id, from_seq)
 
-    def stamp(self) -> object:
+    def stamp(self, session_id: str) -> object:
         return None
 
     def has(self, session_id: str) -> bool:

@@ -164,7 +164,9 @@ class _Sqlite:
             )
             return [SessionInfo(name.decode(), _count(place), first, last) for name, place, first, last in rows]
 
-    def stamp(self) -> object:
+    def stamp(self, session_id: str) -> object:
+        if self._locks.holds(session_id):
+            return None
         with self._watch_lock, translated(self._path):
             return self._connection("watch").execute("PRAGMA data_version").fetchone()[0]
 

@@ -104,6 +104,7 @@ class Store:
     async def release(self, session_id: str) -> None:
         """Stops being the session's writer; see `EventStore`."""
         await self._in_thread(0, lambda: self._medium.release(session_id))
+        self._ring({session_id})  # others may write now, so readers have to look out for that
 
     async def close(self) -> None:
         """Finishes, completes all readers, lets go of everything; repeatable."""
@@ -146,9 +147,9 @@ class Store:
         """The next events there are now; empty: none yet."""
         return await self._in_thread(1, lambda: cursor.next(PAGE))
 
-    def stamp(self) -> object:
-        """Changes when another process has written; None where none can."""
-        return self._medium.stamp()
+    def stamp(self, session_id: str) -> object:
+        """Changes when another store has written to the session; None while none can."""
+        return self._medium.stamp(session_id)
 
     def join(self, tail: Tail) -> None:
         """Rings the tail from now on, when its session grows and when the store closes."""
@@ -209,7 +210,6 @@ class Store:
             return [StoreError(f"the append failed unexpectedly: {error!r}") for _ in appends]
 
     def _settle(self, waiting: list[_Waiting], outcomes: list[Outcome]) -> None:
-        grown = {each.append.session_id for each, outcome in zip(waiting, outcomes, strict=True) if outcome is None}
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Waiting, Outcome]]] = {}
         for each, outcome in zip(waiting, outcomes, strict=True):
             by_loop.setdefault(each.loop, []).append((each, outcome))
@@ -218,8 +218,12 @@ class Store:
                 loop.call_soon_threadsafe(_settle_all, settled)
             except RuntimeError:  # that loop is closed, nobody waits there any more
                 continue
+        # Also where nothing was written: for a moment the session may have seemed to be nobody else's.
+        self._ring({each.append.session_id for each in waiting})
+
+    def _ring(self, session_ids: set[str]) -> None:
         with self._lock:
-            tails = [tail for tail in self._tails if tail.session_id in grown]
+            tails = [tail for tail in self._tails if tail.session_id in session_ids]
         for tail in tails:
             tail.ring()
 

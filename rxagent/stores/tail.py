@@ -1,5 +1,6 @@
-"""Reading that goes on live: one `Tail` per subscription, woken by the store's own commits and by a look at the file.
+"""Reading that goes on live: one `Tail` per subscription.
 
+- It is woken by the store's own commits, and by looks at the file while another store may write to the session.
 - It runs on the loop it was subscribed under; without one, on a thread of its own.
 - A consumer that holds makes it wait; nothing is read ahead but the page in hand.
 """
@@ -31,8 +32,8 @@ class Source(Protocol):
         """The next events there are now. Raises `StoreClosed` after the end."""
         ...
 
-    def stamp(self) -> object:
-        """Changes when another process has written; None where none can."""
+    def stamp(self, session_id: str) -> object:
+        """Changes when another store has written to the session; None while none can."""
         ...
 
     def join(self, tail: "Tail") -> None:
@@ -127,7 +128,7 @@ class Tail(abc.DisposableBase):
         cursor = self._source.cursor(self.session_id, self._from_seq)
         while self.hub.observed:
             self._bell.clear()
-            stamp = self._source.stamp()
+            stamp = self._source.stamp(self.session_id)
             page = await self._source.next_page(cursor)
             for event in page:
                 await emit(self.hub.on_next, event)
@@ -151,7 +152,7 @@ class Tail(abc.DisposableBase):
 
     def _look_now(self, stamp: object) -> None:
         try:
-            same = self._source.stamp() == stamp
+            same = self._source.stamp(self.session_id) in {stamp, None}
         except RxAgentError:  # the next page will say what it is
             same = False
         if same:

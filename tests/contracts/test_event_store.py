@@ -504,6 +504,21 @@ def test_on_virtual_time_nothing_needs_a_thread(make):
     run_virtual(main())
 
 
+def test_a_reader_of_what_the_store_itself_writes_needs_no_timer(make):
+    async def main():
+        async with make() as store:
+            await store.append("s", 0, [Custom("n")])
+            got = []
+            store.read("s").subscribe(got.append)
+            await asyncio.sleep(1)
+            assert asyncio.get_running_loop().pending_timers() == []
+            await store.append("s", 1, [Custom("n")])
+            await asyncio.sleep(1)
+            assert len(got) == 2
+
+    run_virtual(main())
+
+
 def test_dropped_without_close_it_leaves_nothing_open(make):
     async def main():
         store = make()

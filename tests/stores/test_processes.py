@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rxagent.errors import SessionLocked
+from rxagent.errors import SessionLocked, WrongSeq
 from rxagent.events import Custom
 from rxagent.stores import JsonlStore, SqliteStore
 
@@ -75,6 +75,34 @@ def test_two_stores_of_one_process_exclude_each_other_too(kind, tmp_path):
         await three.close()
 
     asyncio.run(main())
+
+
+def test_a_reader_of_a_session_that_is_given_up_hears_its_next_writer(kind, tmp_path):
+    async def main():
+        one, two = KINDS[kind](tmp_path / "runs"), KINDS[kind](tmp_path / "runs")
+        await one.append("s", 0, [Custom("n")])
+        got = []
+        one.read("s").subscribe(got.append)
+        while len(got) < 1:
+            await asyncio.sleep(0.001)
+        await one.release("s")
+        await two.append("s", 1, [Custom("n")])
+        while len(got) < 2:
+            await asyncio.sleep(0.001)
+        outcome = await asyncio.gather(one.append("s", 0, [Custom("n")]), return_exceptions=True)
+        assert isinstance(outcome[0], SessionLocked)
+        await two.append("s", 2, [Custom("n")])
+        await two.release("s")
+        outcome = await asyncio.gather(one.append("s", 0, [Custom("n")]), return_exceptions=True)
+        assert isinstance(outcome[0], WrongSeq)
+        await two.append("s", 3, [Custom("n")])
+        while len(got) < 4:
+            await asyncio.sleep(0.001)
+        assert [event.seq for event in got] == [0, 1, 2, 3]
+        await one.close()
+        await two.close()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
 
 
 def test_a_refused_append_makes_nobody_a_writer(kind, tmp_path):
