@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+import time
 
 import pytest
 from reactivex import operators as rxops
@@ -143,6 +144,22 @@ async def test_a_flood_lets_the_loop_have_its_turn_every_16_values() -> None:
         await emit(hub.on_next, sent)
     assert len(turns) >= 9
     assert max(b - a for a, b in itertools.pairwise(turns)) <= 16
+
+
+async def test_slow_observers_let_the_loop_have_its_turn_by_time() -> None:
+    hub = Hub[int]()
+    hub.subscribe(lambda _: time.sleep(0.003))
+    turns: list[int] = []
+    sent = 0
+
+    def tick() -> None:
+        turns.append(sent)
+        asyncio.get_running_loop().call_soon(tick)
+
+    asyncio.get_running_loop().call_soon(tick)
+    for sent in range(24):  # read by tick
+        await emit(hub.on_next, sent)
+    assert max(b - a for a, b in itertools.pairwise(turns)) <= 4
 
 
 def test_a_send_that_raises_closes_its_emission() -> None:
