@@ -11,6 +11,7 @@ from rxagent.engine.request import prepare, with_key
 from rxagent.engine.scope import Ended, Scope
 from rxagent.engine.session import new_id, wall_clock
 from rxagent.engine.watch import Watch
+from rxagent.errors import RxAgentError
 from rxagent.events import (
     Draft,
     ErrorInfo,
@@ -71,8 +72,12 @@ class Answer:
                     return await self._fail(end)
                 models.pop(0)
                 failures_of_model, delay = 0, 0.0
-            self._open(models[0])  # an abort from here on leaves an empty answer of the next attempt
-            await scope.emit(ModelRetry(failures, delay, error_info(end), models[0].name, origin=scope.origin))
+            retry = ModelRetry(failures, delay, error_info(end), models[0].name, origin=scope.origin)
+            try:
+                await scope.emit(retry)
+            finally:
+                if retry.seq >= 0:  # it is out: an abort from here on leaves an empty answer of the next attempt
+                    self._open(models[0])
             await asyncio.sleep(delay)
 
     async def withdraw(self) -> None:
@@ -84,13 +89,12 @@ class Answer:
 
     def close(self, stop_reason: StopReason, reason: str) -> list[MessageStart | MessageEnd]:
         """The events that end an answer in flight, what came of it kept; none if there is none."""
-        draft, started = self._draft, self._started
-        self._draft = None
-        if draft is None:
+        draft, progress = self._draft, self._scope.session.progress
+        if draft is None or (progress.message is not None and progress.message.id == draft.id):
             return []
         origin = self._scope.origin
         end = MessageEnd(draft.finish(stop_reason, error_message=reason), origin=origin)
-        return [end] if started else [MessageStart(draft.message(), origin=origin), end]
+        return [end] if progress.streaming else [MessageStart(draft.message(), origin=origin), end]
 
     def _open(self, model: Model) -> None:
         self._draft = Draft(new_id(), wall_clock()(), model.name)
@@ -98,30 +102,30 @@ class Answer:
         self._ids = set()
 
     async def _start(self, draft: Draft) -> None:
-        self._started = True
         await self._scope.emit(MessageStart(draft.message(), origin=self._scope.origin))
+        self._started = True
 
     async def _finish(self, end: ResponseEnd) -> AssistantMessage:
         draft = self._draft
         assert draft is not None
-        if not self._started:
+        if not self._scope.session.progress.streaming:
             await self._start(draft)
         message = draft.finish(end.stop_reason, usage=end.usage, replay=end.replay)
         if message.stop_reason in ("stop", "tool_use"):  # whatever the server said, calls mean tool_use
             message = replace(message, stop_reason="tool_use" if message.tool_calls else "stop")
-        self._draft = None
         await self._scope.emit(MessageEnd(message, origin=self._scope.origin))
+        self._draft = None
         return message
 
     async def _fail(self, error: ModelError) -> AssistantMessage:
         draft = self._draft
         assert draft is not None
         self.error = error_info(error)
-        if not self._started:
+        if not self._scope.session.progress.streaming:
             await self._start(draft)
         message = draft.finish("error", error_message=error.message)
-        self._draft = None
         await self._scope.emit(MessageEnd(message, origin=self._scope.origin))
+        self._draft = None
         return message
 
     async def _attempt(self, model: Model, request: ModelRequest) -> ResponseEnd | ModelError:
@@ -142,7 +146,7 @@ class Answer:
             task.uncancel()
             what = "no event within" if not self._started else "nothing more for"
             return ModelError("timeout", f"{model.name}: {what} {watch.expired:g} s", retryable=True)
-        except Ended:
+        except (Ended, RxAgentError):  # the run's own: an abort, a store that failed
             raise
         except Exception as error:  # a model must not raise; one that does is reported as what it is
             return ModelError("server", f"{model.name} raised {type(error).__name__}: {error}")

@@ -55,8 +55,12 @@ def run_loop(input: object, context: AgentContext, config: LoopConfig) -> Observ
         subscription = session.events.subscribe(observer)
 
         async def drive() -> None:
-            await Loop(scope).run(session.identify(messages))
-            session.events.on_completed()
+            try:
+                await Loop(scope).run(session.identify(messages))
+            except Exception as error:
+                session.events.on_error(error)
+            else:
+                session.events.on_completed()
 
         task = loop.create_task(drive(), name=f"rxagent run {origin.run_id}")
 
