@@ -3,6 +3,7 @@
 from typing import assert_type
 
 import reactivex as rx
+from pydantic import BaseModel
 from reactivex import Observable
 
 from rxagent import events as e
@@ -31,6 +32,33 @@ def test_every_operator_keeps_its_type_in_a_pipe() -> None:
     assert_type(source.pipe(ops.by_agent(("main", "expert"))), Observable[e.AnyEvent])
     assert_type(source.pipe(ops.verify()), Observable[e.AnyEvent])
     assert_type(source.pipe(ops.verify_run()), Observable[e.AnyEvent])
+
+
+def test_what_reads_text_takes_events_and_pieces() -> None:
+    text: Observable[str] = rx.of("a")
+    assert_type(source.pipe(ops.lines()), Observable[str])
+    assert_type(text.pipe(ops.lines()), Observable[str])
+    assert_type(source.pipe(ops.sentences(longest=200)), Observable[str])
+    assert_type(source.pipe(ops.text_deltas(), ops.sentences()), Observable[str])
+    assert_type(source.pipe(ops.markdown_blocks()), Observable[ops.MarkdownText])
+    assert_type(text.pipe(ops.markdown_blocks()), Observable[ops.MarkdownText])
+
+
+def test_what_watches_a_run() -> None:
+    assert_type(source.pipe(ops.elapsed(0.1)), Observable[float])
+    assert_type(source.pipe(ops.progress()), Observable[ops.Progress])
+    assert_type(source.pipe(ops.until_idle()), Observable[e.AnyEvent])
+    assert_type(ops.merge_runs(source, source), Observable[e.AnyEvent])
+
+
+class Person(BaseModel):
+    name: str
+
+
+def test_partial_values_have_the_type_that_was_asked_for() -> None:
+    assert_type(source.pipe(ops.partial_json(Person)), Observable[Person])
+    assert_type(source.pipe(ops.partial_json(list[Person], tool="add", period=0.1)), Observable[list[Person]])
+    assert_type(source.pipe(ops.partial_json(Person | None)), Observable[Person | None])
 
 
 def test_of_type_narrows_to_classes_and_to_unions() -> None:
