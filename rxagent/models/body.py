@@ -14,7 +14,8 @@ from rxagent.models.classify import error_of, error_of_bytes
 from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvent
 from rxagent.models.wire import Decoder
 
-_GZIP = b"\x1f\x8b"
+_PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # gzip, and zlib, which HTTP calls deflate
+_UNPACK = 47  # zlib finds out which
 _BOM = b"\xef\xbb\xbf"
 _ENDED_EARLY = "the answer ended before its end: the server closed the connection early"
 
@@ -80,9 +81,9 @@ class BodyReader:
 
     def refused(self, raw: bytes, status: int, headers: Mapping[str, str]) -> list[ModelEvent]:
         """The server answered with an error status; ``headers`` by lower-case name."""
-        if raw.startswith(_GZIP):
+        if raw.startswith(_PACKED):
             try:
-                raw = zlib.decompressobj(31).decompress(raw, self._cap)
+                raw = zlib.decompressobj(_UNPACK).decompress(raw, self._cap)
             except zlib.error:
                 raw = b""
         self._decoder.out = []
@@ -98,9 +99,9 @@ class BodyReader:
     def _careful(self, chunk: bytes, *, last: bool = False) -> None:
         if self._gunzip is None and self._head is not None:
             head = self._head + chunk
-            if head[:2] == _GZIP:
-                self._gunzip, self._head, chunk = zlib.decompressobj(31), b"", head
-            elif len(head) < 2 and head in (b"", _GZIP[:1]):
+            if head[:2] in _PACKED:
+                self._gunzip, self._head, chunk = zlib.decompressobj(_UNPACK), b"", head
+            elif head in (b"", b"\x1f", b"\x78"):
                 self._head = head
                 return
         if self._gunzip is None:
@@ -115,7 +116,7 @@ class BodyReader:
             if last and not self._decoder.done:
                 self._sniffed(self._gunzip.flush())
         except zlib.error as error:
-            self._fail(ModelError("protocol", f"the answer's gzip data is broken: {error}", retryable=True))
+            self._fail(ModelError("protocol", f"the answer's compressed data is broken: {error}", retryable=True))
 
     def _sniffed(self, chunk: bytes) -> None:
         if self._head is not None:

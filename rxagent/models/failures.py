@@ -30,6 +30,10 @@ def failure_of(error: Exception, base_url: str) -> ModelError:
         case aiohttp.ClientConnectorError():
             said = f"no connection to {where}: {words}. Is the server running, and is the base URL right?"
             found = ModelError("transport", said, retryable=True)
+        case aiohttp.ClientResponseError():
+            # its text names the whole URL, and a key may be in that
+            said = f"the connection to {where} failed with HTTP {error.status} {error.message}"
+            found = ModelError("transport", said, retryable=error.status >= 500, status=error.status)
         case TimeoutError():
             found = ModelError("timeout", f"{where} was silent for too long", retryable=True)
         case _:

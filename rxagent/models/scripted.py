@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import cast, get_args
 
 from pydantic_core import to_json
+from reactivex import Observable
 
 from rxagent.errors import UsageError
 from rxagent.events.model import (
@@ -29,6 +30,7 @@ from rxagent.events.model import (
     thinking_delta,
     tool_call_delta,
 )
+from rxagent.flow import to_aiter
 from rxagent.messages import AssistantMessage, StopReason, TextPart, ThinkingPart, ToolCall, Usage
 from rxagent.models.base import ModelRequest
 
@@ -37,7 +39,8 @@ ScriptedAnswer = ScriptedPart | AssistantMessage | Exception | Sequence[Scripted
 ScriptedTurn = (
     ScriptedAnswer
     | AsyncIterable[ModelEvent]
-    | Callable[[ModelRequest], ScriptedAnswer | Awaitable[ScriptedAnswer] | AsyncIterable[ModelEvent]]
+    | Observable[ModelEvent]
+    | Callable[[ModelRequest], ScriptedAnswer | Awaitable[ScriptedAnswer] | AsyncIterable[ModelEvent] | Observable[ModelEvent]]
 )
 
 _EVENTS = (ResponseStart, *get_args(BlockEvent), ResponseEnd, ModelError)
@@ -54,7 +57,7 @@ class ScriptedModel:
     - a list of `ModelEvent` values only: played as it is, nothing added, so a broken stream can be played;
     - an ``AssistantMessage``, with its stop reason and usage;
     - a ``ModelError``, or an exception, which becomes one (kind ``server``, not retryable);
-    - an async iterator of `ModelEvent` values;
+    - an async iterator or an Observable of `ModelEvent` values;
     - a function of the request, sync or async, that gives any of these.
 
     One function in place of the list answers every request.
@@ -93,8 +96,10 @@ class ScriptedModel:
         try:
             if callable(turn):
                 turn = turn(request)
-            if inspect.isawaitable(turn):
+            if inspect.isawaitable(turn) and not isinstance(turn, Observable):  # an Observable is awaitable, too
                 turn = await turn
+            if isinstance(turn, Observable):
+                turn = to_aiter(cast("Observable[ModelEvent]", turn))
             if isinstance(turn, AsyncIterable):
                 async for event in cast("AsyncIterable[ModelEvent]", turn):
                     await self._pause()

@@ -241,6 +241,20 @@ def test_a_break_after_the_finish_reason_loses_nothing():
     assert events[-1] == m.ResponseEnd("stop")
 
 
+def raw(delta):
+    return b'data: {"choices":[{"index":0,"delta":' + delta + b"}]}\n\n"
+
+
+@pytest.mark.parametrize("cut", streams.CUTS)
+def test_bytes_that_are_no_utf8_are_replaced_in_text_and_trusted_in_no_call(cut):
+    tail = streams.sse(TOOL, DONE)
+    said = streams.answer(ChatDecoder, [raw(b'{"content":"a\xffb"}'), raw(b'{"content":"c"}'), *tail], cut)
+    assert (said["text"], said["stop_reason"]) == ("a\ufffdbc", "stop")
+    call_ = b'{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\\"x\\":\\"\xff\\"}"}}]}'
+    broken = streams.answer(ChatDecoder, [raw(call_), *tail], cut)
+    assert (broken["stop_reason"], broken["error"]["retryable"]) == ("error", True)
+
+
 def test_gemini_signatures_of_calls_are_kept():
     extra = {"google": {"thought_signature": "sig"}}
     events = streams.events_of(ChatDecoder, streams.sse(calls(call(0, "a", "f", "{}", extra_content=extra)), TOOL, DONE))

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import reactivex as rx
+
 from rxagent.events.model import ModelError, ResponseEnd, ResponseStart, TextDelta, TextEnd, TextStart, ToolCallStart
 from rxagent.messages import AssistantMessage, TextPart, ThinkingPart, ToolCall, Usage, UserMessage
 from rxagent.models.base import Model, ModelRequest
@@ -77,6 +79,11 @@ def test_functions_see_the_request():
     assert model.requests == [request] * 3
     every = ScriptedModel(lambda _: "again")
     assert [text_of(play(every)) for _ in range(3)] == ["again"] * 3
+
+
+def test_an_observable_is_played():
+    events = [TextDelta("a", 0), ResponseEnd()]
+    assert play(ScriptedModel([rx.from_iterable(events), lambda _: rx.from_iterable(events)])) == events
 
 
 def test_exceptions_become_errors():

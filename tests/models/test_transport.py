@@ -143,16 +143,22 @@ def test_what_an_answer_is_its_first_bytes_tell(streaming, kind):
 
 
 @pytest.mark.parametrize("labelled", [True, False])
-def test_gzip_is_read_whether_it_was_labelled_or_not(labelled):
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_a_compressed_answer_is_read_whether_it_was_labelled_or_not(labelled, pack):
     async def handler(request):
         response = web.StreamResponse(headers={"Content-Encoding": "gzip"} if labelled else {})
         await response.prepare(request)
-        packed = gzip.compress(sse("Hello", " there"))
+        packed = pack(sse("Hello", " there"))
         for at in range(len(packed)):
             await response.write(packed[at : at + 1])
         return response
 
     assert text_of(ask(Server(handler=handler))) == "Hello there"
+
+
+def test_a_compressed_refusal_is_read():
+    events = ask(Server(gzip.compress(b'{"error": "too many requests"}'), status=429))
+    assert (events[-1].kind, events[-1].message) == ("rate_limit", "too many requests")
 
 
 def test_a_label_of_gzip_on_plain_text_is_a_lie():
