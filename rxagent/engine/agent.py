@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from reactivex import Observable, abc
 
+from rxagent.engine.closing import left
+from rxagent.engine.closing import publish_left
 from rxagent.engine.cold import running_loop
 from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches
 from rxagent.engine.inbox import Inbox, QueueMode
@@ -233,6 +235,8 @@ class Agent:
             messages = (*messages[:-1], UserMessage([*parts, *images], id=last.id, timestamp=last.timestamp))
         if not messages:
             raise NothingToContinue("an empty prompt: pass text or a message, or call continue_()")
+        self._check_idle("prompt")
+        self.end_left_run()
         return self._begin("prompt", with_input(self._session, messages))
 
     def continue_(self) -> Run:
@@ -398,7 +402,7 @@ class Agent:
             self._hold(self.find(progress.next_speaker))
         acting = self._acting
         run_id = progress.run_id if launch.take_up else new_id()
-        run = run or Run(self._session.origin(run_id, acting.name), Signal(), self._output, self._report)
+        run = run or self.new_run(session.origin(run_id, acting.name))
         run.begin(session.origin(run_id if launch.take_up else run.run_id, acting.name), session.gate)
         self._run = run
         scope = Scope(session, acting.setup, acting.config, self._inbox, run.signal, run.origin, acting.output, self._report)
@@ -421,13 +425,14 @@ class Agent:
                 await session.settle(pending)
             loop = Loop(scope)
             await (loop.take_up() if launch.take_up else loop.run(launch.messages, launch.resume))
-            await session.acknowledged()
+            await session.finished()
         except BaseException as error:
             failure = error
             if not isinstance(error, Exception):
                 raise
         finally:
             forget()
+            publish_left(scope)
             subscription.dispose()
             self._run = self._scope = self._loop = None
             run.finish(failure)
@@ -467,9 +472,41 @@ class Agent:
         twin._open(session)
         return twin
 
+    @property
+    def session(self) -> Session:
+        """Log, state and live stream of the conversation."""
+        return self._session
+
+    def new_run(self, origin: Origin) -> Run:
+        """A run of this agent that has not begun."""
+        return Run(origin, Signal(), self._output, self._report)
+
     def launch(self, what: str, launch: Launch, run: Run) -> Run:
         """Starts a run that was made beforehand."""
         return self._begin(what, launch, run)
+
+    def fail(self, error: ErrorInfo) -> None:
+        """Ends the running run, if there is one, as failed; from any thread."""
+        scope = self._scope
+        if scope is not None:
+            scope.fail(error)
+
+    def end_left_run(self) -> None:
+        """Ends, as aborted, the run that a process which died left open in the log; without one it does nothing.
+
+        What was done stays in the transcript; calls nobody knows the end of get an error result that says so.
+        """
+        session, acting = self._session, self._acting
+        deepest_first = sorted(session.branches.values(), key=lambda branch: -len(branch.state.path))
+        for each in (*deepest_first, session):
+            progress = each.progress
+            if progress.run_open:
+                origin = each.origin(progress.run_id, progress.speaker)
+                scope = Scope(each, acting.setup, acting.config, self._inbox, Signal(), origin)
+                for event in left(scope):
+                    each.publish(event)
+        if session.progress.outcome != "interrupted":
+            session.branches.clear()
 
     def profile(self) -> Profile:
         """What a run of this agent on another session, or as a tool, is made with."""

@@ -35,6 +35,10 @@ class Journal(Protocol):
         """
         ...
 
+    async def finished(self) -> None:
+        """The run is over: as ``acknowledged``, and others may write the session now."""
+        ...
+
 
 def new_id() -> str:
     """An id nobody else has."""
@@ -171,6 +175,11 @@ class Session:
         """Returns when the journal, if there is one, has everything."""
         if self.journal is not None:
             await self.journal.acknowledged()
+
+    async def finished(self) -> None:
+        """The run is over: returns when the journal, if there is one, has everything."""
+        if self.journal is not None:
+            await self.journal.finished()
 
     def let_go(self) -> None:
         """The run is cancelled: it waits for no consumer any more."""
