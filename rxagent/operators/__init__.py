@@ -17,6 +17,7 @@ from rxagent.operators.messages import final_text, messages, transcript
 from rxagent.operators.partial_json import partial_json
 from rxagent.operators.pending_tool_calls import pending_tool_calls
 from rxagent.operators.progress import Phase, Progress, progress
+from rxagent.operators.record import Recording, record
 from rxagent.operators.selections import by_agent, of_type
 from rxagent.operators.sentences import sentences
 from rxagent.operators.text_deltas import text_deltas, thinking_deltas
@@ -31,6 +32,7 @@ __all__ = [
     "Operator",
     "Phase",
     "Progress",
+    "Recording",
     "Withdrawn",
     "by_agent",
     "check",
@@ -46,6 +48,7 @@ __all__ = [
     "partial_json",
     "pending_tool_calls",
     "progress",
+    "record",
     "sentences",
     "states",
     "text_deltas",

@@ -202,6 +202,38 @@ def test_overlapping_runs_of_several_agents_are_all_waited_for():
     assert play(log, ops.until_idle()) == [*log[:4], END]
 
 
+# -- record
+
+
+@given(logs())
+def test_a_recording_is_the_whole_stream_and_reads_back_from_its_lines(log):
+    recording, ended = play(log, ops.record())
+    assert ended == END
+    assert recording.events == tuple(log)
+    assert len(recording.times) == len(log)
+    read = list(e.EventReader().read_all(recording.json_lines().split("\n")))
+    assert [e.to_json(x) for x in read] == [e.to_json(x) for x in log]
+
+
+def test_a_recording_knows_when_things_came():
+    got = played([3, start(), 0.25, *answer("x"), 1, end()], ops.record())
+    assert [round(at, 6) for at in got[0][1].times] == [0, 0.25, 0.25, 0.25, 1.25]
+
+
+def test_what_came_before_an_error_is_recorded():
+    boom, got = ValueError("boom"), []
+    rx.concat(rx.from_iterable([start()]), rx.throw(boom)).pipe(ops.record()).subscribe(got.append, got.append)
+    assert got == [ops.Recording((start(),), (0.0,)), boom]
+
+
+def test_a_recorded_run_is_written_as_a_marble_block():
+    said = answer("he", "y")
+    log = numbered([e.AgentStart(), e.TurnStart(), *said, e.TurnEnd(said[-1].message), e.AgentEnd((said[-1].message,))])
+    text = played([*log[:3], 0.01, log[3], 0.02, *log[4:]], ops.record())[0][1].marble()
+    assert "> run(" in text
+    assert '"he"' in text or "'he'" in text
+
+
 # -- merge_runs
 
 

@@ -48,6 +48,7 @@ def test_what_watches_a_run() -> None:
     assert_type(source.pipe(ops.elapsed(0.1)), Observable[float])
     assert_type(source.pipe(ops.progress()), Observable[ops.Progress])
     assert_type(source.pipe(ops.until_idle()), Observable[e.AnyEvent])
+    assert_type(source.pipe(ops.record()), Observable[ops.Recording])
     assert_type(ops.merge_runs(source, source), Observable[e.AnyEvent])
 
 
