@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from dataclasses import dataclass, field
 
 from rxagent.engine.config import Output
+from rxagent.engine.kept import Kept
 from rxagent.errors import LimitReached, NoRunningLoop, RunAborted, RunFailed, RunInterrupted, WouldDeadlock
-from rxagent.events import AgentEnd, AgentStart, AnyEvent, ErrorInfo, Interrupt, Interrupted, Origin, Outcome
+from rxagent.events import AgentEnd, AgentStart, AnyEvent, ErrorInfo, Interrupt, Interrupted, MessageUpdate, Origin, Outcome
 from rxagent.flow import Gate, OnFault, Replay, held_here, to_aiter
 from rxagent.messages import AnyMessage, AssistantMessage, Usage
 from rxagent.signals import Signal
@@ -52,7 +53,7 @@ class Run(Replay[AnyEvent]):
     """
 
     def __init__(self, origin: Origin, signal: Signal, output: Output | None, on_fault: OnFault | None = None) -> None:
-        super().__init__(on_fault=on_fault)
+        super().__init__(Kept(), on_fault)
         self.origin = origin
         self.signal = signal
         self.gate: Gate | None = None
@@ -91,6 +92,10 @@ class Run(Replay[AnyEvent]):
 
     def on_next(self, value: AnyEvent) -> None:
         """Keeps and delivers an event, if it stands between this run's start and its end."""
+        if type(value) is MessageUpdate:
+            if self._begun and self._agent_end is None:
+                super().on_next(value)
+            return
         if value.origin is self.origin:
             if isinstance(value, AgentStart):
                 self._begun = True

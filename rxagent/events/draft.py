@@ -6,7 +6,8 @@ in the draft, not in the partial message, so reading at every delta keeps memory
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import JsonValue
@@ -25,6 +26,9 @@ from rxagent.messages import (
 )
 
 BlockKind = Literal["text", "thinking", "tool_call"]
+
+
+_DELTAS = MappingProxyType({"text": m.text_delta, "thinking": m.thinking_delta, "tool_call": m.tool_call_delta})
 
 
 def parse_arguments(text: str) -> JsonObject | None:
@@ -73,6 +77,11 @@ class _Block:
             self._cache = (joined, count)
         return joined
 
+    def piece(self, position: int) -> str | None:
+        """The piece that came at a position, None if none did."""
+        at = bisect_left(self.positions, position)
+        return self.pieces[at] if at < len(self.positions) and self.positions[at] == position else None
+
     def part(self, position: int) -> AssistantPart | None:
         """The part as of a position; a text or thinking part without anything in it is None."""
         text = self.text(position)
@@ -108,35 +117,35 @@ def _partial_arguments(text: str) -> JsonObject:
 class PartialMessage(AssistantMessage):
     """The message so far: a view of the draft at one position, worked out when it is read."""
 
-    __slots__ = ("_draft", "_position")
-    _draft: "Draft"
-    _position: int
+    __slots__ = ("draft", "position")
+    draft: "Draft"
+    position: int
 
     @property
     def content(self) -> tuple[AssistantPart, ...]:  # pyright: ignore[reportIncompatibleVariableOverride] a view, as all below
-        return self._draft.parts(self._position)
+        return self.draft.parts(self.position)
 
     @property
     def text(self) -> str:
         """The text so far; joined once for all who read it."""
-        return self._draft.text("text", self._position)
+        return self.draft.text("text", self.position)
 
     @property
     def thinking(self) -> str:
         """The reasoning so far."""
-        return self._draft.text("thinking", self._position)
+        return self.draft.text("thinking", self.position)
 
     @property
     def id(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._draft.id
+        return self.draft.id
 
     @property
     def timestamp(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._draft.timestamp
+        return self.draft.timestamp
 
     @property
     def model(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._draft.model
+        return self.draft.model
 
     @property
     def role(self) -> Literal["assistant"]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -164,14 +173,14 @@ class PartialMessage(AssistantMessage):
 
 # PartialMessage is frozen like its base; its two slots are set from below, once.
 _new = object.__new__
-_set_draft = PartialMessage.__dict__["_draft"].__set__
-_set_position = PartialMessage.__dict__["_position"].__set__
+_set_draft = PartialMessage.__dict__["draft"].__set__
+_set_position = PartialMessage.__dict__["position"].__set__
 
 
 class Draft:
     """One answer in the making."""
 
-    __slots__ = ("_blocks", "_last", "_open", "id", "model", "position", "timestamp")
+    __slots__ = ("_blocks", "_last", "_open", "_read", "id", "model", "position", "timestamp")
 
     def __init__(self, id: str, timestamp: float, model: str) -> None:  # noqa: A002 - the message's field
         self.id = id
@@ -181,13 +190,32 @@ class Draft:
         self._blocks: list[_Block] = []
         self._open: dict[tuple[BlockKind, int], _Block] = {}
         self._last: _Block | None = None
+        self._read: _Block | None = None
 
     def message(self) -> PartialMessage:
         """The message as it is now."""
+        return self.message_at(self.position)
+
+    def message_at(self, position: int) -> PartialMessage:
+        """The message as it was after so many events."""
         message = _new(PartialMessage)
         _set_draft(message, self)
-        _set_position(message, self.position)
+        _set_position(message, position)
         return message
+
+    def delta_at(self, position: int) -> m.TextDelta | m.ThinkingDelta | m.ToolCallDelta:
+        """The delta that was the event of this number, counted from 1.
+
+        Raises:
+            LookupError: that event was no delta.
+        """
+        read = self._read
+        for block in self._blocks if read is None else (read, *self._blocks):
+            piece = block.piece(position)
+            if piece is not None:
+                self._read = block
+                return _DELTAS[block.kind](piece, block.index)
+        raise LookupError(f"event {position} of this answer was no delta")
 
     def add(self, event: m.ModelEvent) -> PartialMessage:
         """Takes one event in and gives the message so far."""

@@ -25,6 +25,7 @@ from rxagent.models.recording import Recording
 from rxagent.models.sessions import Sessions
 from rxagent.models.wire import HttpCall, Target, Wire
 
+_STEP = 8192  # bytes decoded at once: what waits to be taken is walked by the garbage collector, in each of 1,000 runs
 _REST = 0.75  # seconds; usage follows the finish reason at once, if it comes
 _ERROR_BODY = 1 << 20  # bytes of an error's body that are read
 _ERROR_TIME = 5.0  # seconds to read it in
@@ -87,8 +88,9 @@ class HttpModel:
                     events = reader.refused(await _head(exchange), response.status, _lower(response.headers))
                 else:
                     while not reader.done and (chunk := await (exchange.read_soon() if reader.complete else exchange.read())):
-                        for event in reader.feed(chunk):
-                            yield event
+                        for at in range(0, len(chunk), _STEP):
+                            for event in reader.feed(chunk[at : at + _STEP]):
+                                yield event
                     events = reader.end()
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 exchange.then = "reset"

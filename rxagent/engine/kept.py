@@ -1,0 +1,93 @@
+"""`Kept`: the events of a run, kept for whoever subscribes late, without an object for each delta.
+
+Event, delta and partial message of every delta would be walked by the garbage collector again and again:
+half of the time of 1,000 concurrent runs. The answer's draft holds all that they say, so a stretch of
+deltas is kept as (draft, position, count) and each is made again when it is read.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from rxagent.events import AnyEvent, Draft, MessageUpdate, Origin, TextDelta, ThinkingDelta, ToolCallDelta, message_update
+from rxagent.events.draft import PartialMessage
+
+Delta = TextDelta | ThinkingDelta | ToolCallDelta
+
+
+class _Stretch:
+    """Deltas of one kind and one answer that came one right after the other."""
+
+    __slots__ = ("count", "draft", "kind", "origin", "position", "seq")
+
+    def __init__(self, message: PartialMessage, event: MessageUpdate) -> None:
+        self.draft: Draft = message.draft
+        self.position = message.position
+        self.kind: type[object] = type(event.delta)
+        self.seq = event.seq
+        self.origin: Origin = event.origin
+        self.count = 1
+
+    def event(self, offset: int) -> MessageUpdate:
+        position = self.position + offset
+        return message_update(self.draft.delta_at(position), self.draft.message_at(position), self.seq + offset, self.origin)
+
+
+class Kept:
+    """Events in order; append-only. What is read equals what was kept, and need not be the same object."""
+
+    __slots__ = ("_items", "_last", "_size", "_starts")
+
+    def __init__(self) -> None:
+        self._items: list[AnyEvent | _Stretch] = []
+        self._starts: list[int] = []  # the index of each item's first event
+        self._size = 0
+        self._last: _Stretch | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: int) -> AnyEvent:
+        if index < 0:
+            index += self._size
+        if not 0 <= index < self._size:
+            raise IndexError(index)
+        at = bisect_right(self._starts, index) - 1
+        item = self._items[at]
+        return item.event(index - self._starts[at]) if isinstance(item, _Stretch) else item
+
+    def __iter__(self) -> Iterator[AnyEvent]:
+        at = 0
+        while at < self._size:
+            yield self[at]
+            at += 1
+
+    def append(self, event: AnyEvent) -> None:
+        """Keeps the next event."""
+        if type(event) is MessageUpdate:
+            message = event.message
+            last = self._last
+            if last is not None:
+                count = last.count
+                # each condition is one that a stretch is by; in the order in which they fail
+                if (
+                    type(event.delta) is last.kind
+                    and event.seq == last.seq + count
+                    and type(message) is PartialMessage
+                    and message.draft is last.draft
+                    and message.position == last.position + count
+                    and event.origin is last.origin
+                ):
+                    last.count = count + 1
+                    self._size += 1
+                    return
+            if type(message) is PartialMessage and isinstance(event.delta, Delta):
+                self._last = stretch = _Stretch(message, event)
+                self._put(stretch)
+                return
+        self._last = None
+        self._put(event)
+
+    def _put(self, item: AnyEvent | _Stretch) -> None:
+        self._starts.append(self._size)
+        self._items.append(item)
+        self._size += 1
