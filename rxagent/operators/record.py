@@ -7,7 +7,6 @@ from reactivex import Observable, abc
 
 from rxagent import events as e
 from rxagent.flow.loops import running_loop
-from rxagent.marble.record import write_run
 from rxagent.operators.kit import Operator
 
 
@@ -28,6 +27,8 @@ class Recording:
         ``scale`` is in seconds a column. For a recording of exactly one run. Raises ``MarbleError`` for
         one with more different events than there are symbols for them.
         """
+        from rxagent.marble.record import write_run  # only who writes marbles pays for the notation
+
         return write_run(tuple(zip(self.times, self.events, strict=True)), scale)
 
 
