@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import reactivex as rx
 
-from rxagent import AgentState, Hooks, Limits, Retry, ToolContext, hooks, reduce, tool
+from rxagent import AgentState, Hooks, Limits, Retry, ToolContext, errors, hooks, reduce, tool
 from rxagent.events import ModelError, TextDelta
 from rxagent.messages import ToolCall
 from rxagent.models import ScriptedModel
@@ -28,8 +28,17 @@ class Stage:
         self.watch(made)
         return made
 
-    def watch(self, agent) -> None:
-        log, state = [], [AgentState((agent.name,))]
+    def again(self, agent, log):
+        """Another process takes up what a log says."""
+        log = list(log)
+        made = agent.over(agent.restored(log[0].origin.session_id, log))
+        self.watch(made, log)
+        return made
+
+    def watch(self, agent, log=()) -> None:
+        log, state = list(log), [AgentState((agent.name,))]
+        for event in log:
+            state[0] = reduce(state[0], event)
 
         def see(event) -> None:
             log.append(event)
@@ -49,7 +58,13 @@ class Stage:
     def check(self) -> None:
         assert not self.problems, self.problems
         for log in self.logs:
-            check(log)
+            if not log:
+                continue  # an agent that was only made
+            restored = log[0].seq == 0 and log[0] in self.logs[0] and log is not self.logs[0]
+            unmoved = restored and log == self.logs[0][: len(log)]  # the fault came before the process did anything
+            check(log, prefix=unmoved)
+            if unmoved:
+                continue
             own = [e for e in log if len(e.origin.path) == 1]
             assert sum(e.type == "agent_start" for e in own) == sum(e.type == "agent_end" for e in own)
 
@@ -245,3 +260,96 @@ async def interrupted(stage: Stage) -> None:
     agent = stage.agent(ScriptedModel([calls("add", a=1, b=1)]), tools=[add], hooks=Hooks(before_tool=lambda call: hooks.Ask("sure?")))
     agent.subscribe(listener)
     await agent.prompt("x")
+
+
+async def ask(ctx: ToolContext) -> str:
+    return f"answer: {await ctx.interrupt('which?')}"
+
+
+def answers(agent) -> dict[str, str]:
+    return {interrupt.id: "this" for interrupt in agent.state.interrupts}
+
+
+def with_child(stage: Stage, *child_turns, tools=(), **options):
+    as_tool = stage.modules["rxagent.teams"].as_tool
+    child = stage.modules["rxagent.engine"].Agent(ScriptedModel(child_turns), name="child", tools=tools, **options)
+    parent = ScriptedModel([[ToolCall("k", "child", {"input": "do it"})], "parent done"])
+    return stage.agent(parent, tools=[as_tool(child)], name="parent")
+
+
+@scenario
+async def a_child(stage: Stage) -> None:
+    agent = with_child(stage, calls("add", "in_thread", a=1, b=1), "child done", tools=[add, in_thread])
+    agent.subscribe(listener)
+    await agent.prompt("x")
+    await agent.wait_for_idle()
+
+
+@scenario
+async def an_interrupted_child(stage: Stage) -> None:
+    agent = with_child(stage, calls("ask"), "child done", tools=[tool(ask)])
+    agent.subscribe(listener)
+    await agent.prompt("x")
+    await agent.resume(answers(agent))
+
+
+@scenario
+async def interrupts_and_their_answers(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel([calls("ask", "add", a=1, b=1), "done"]), tools=[tool(ask), add])
+    agent.subscribe(listener)
+    await agent.prompt("x")
+    await agent.resume(answers(agent))
+
+
+@scenario
+async def a_handoff(stage: Stage) -> None:
+    teams = stage.modules["rxagent.teams"]
+    target = stage.modules["rxagent.engine"].Agent(ScriptedModel(["target here", "still here"]), name="target")
+    give = teams.handoff(target)
+    agent = stage.agent(ScriptedModel([[ToolCall("h", give.declaration.name, {})]]), tools=[give])
+    agent.subscribe(listener)
+    await agent.prompt("x")
+    await agent.prompt("y")
+
+
+@scenario
+async def a_hook_that_changes_the_configuration(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel(["a"]), hooks=Hooks(prepare_request=lambda r: replace(r, system_prompt="new")))
+    await agent.prompt("x")
+
+
+class Journal:
+    """Keeps nothing, but says so a little later."""
+
+    def append(self, event) -> None:
+        pass
+
+    async def acknowledged(self) -> None:
+        await asyncio.sleep(0.001)
+
+    async def finished(self) -> None:
+        await asyncio.sleep(0.001)
+
+
+@scenario
+async def runs_that_a_process_left_at_any_event(stage: Stage) -> None:
+    def make():
+        agent = with_child(stage, [*calls("ask", "add", a=1, b=1)], "child done", tools=[tool(ask), add])
+        agent.model = ScriptedModel(lambda request: answer(request))
+        return agent
+
+    def answer(request):
+        done = sum(m.role == "tool" for m in request.messages)
+        return [["text", ToolCall("k", "child", {"input": "do it"})], "parent done"][min(done, 1)]
+
+    first = make()
+    first.follow_up("f")
+    await first.prompt(["x", "y"])
+    for cut in range(2, len(stage.logs[0]) + 1):
+        agent = stage.again(make(), stage.logs[0][:cut])
+        agent._session.journal = Journal()
+        agent.subscribe(listener)
+        with contextlib.suppress(errors.UsageError):
+            await agent.resume({})
+        with contextlib.suppress(errors.UsageError):
+            await agent.resume(answers(agent))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from reactivex import Observable
 
+from rxagent.engine.closing import LeftAnswer
 from rxagent.engine.request import prepare, with_key
 from rxagent.engine.scope import Ended, Scope
 from rxagent.engine.session import new_id, wall_clock
@@ -90,7 +91,9 @@ class Answer:
     def close(self, stop_reason: StopReason, reason: str) -> list[MessageStart | MessageEnd]:
         """The events that end an answer in flight, what came of it kept; none if there is none."""
         draft, progress = self._draft, self._scope.session.progress
-        if draft is None or (progress.message is not None and progress.message.id == draft.id):
+        if draft is None:
+            return LeftAnswer(self._scope).close(stop_reason, reason)
+        if progress.message is not None and progress.message.id == draft.id:
             return []
         origin = self._scope.origin
         end = MessageEnd(draft.finish(stop_reason, error_message=reason), origin=origin)

@@ -7,6 +7,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rxagent.engine.closing import publish_left
 from rxagent.engine.host import Host
 from rxagent.engine.inbox import Inbox
 from rxagent.engine.loop import Loop, Resume
@@ -49,14 +50,17 @@ async def run_child(call: Host, profile: Profile, messages: Sequence[AnyMessage]
     branch = _branch(parent, call.id, profile)
     progress = branch.progress
     scope = _scope(parent, branch, profile, signal)
-    if progress.run_open:
-        await Loop(scope).take_up()
-    elif progress.outcome is None:
-        await Loop(scope).run(branch.identify(messages))
-    elif progress.outcome == "interrupted":
-        resume = _resume(parent, branch)
-        if resume is not None:
-            await Loop(scope).run(tuple(progress.inputs), resume)
+    try:
+        if progress.run_open:
+            await Loop(scope).take_up()
+        elif progress.outcome is None:
+            await Loop(scope).run(branch.identify(messages))
+        elif progress.outcome == "interrupted":
+            resume = _resume(parent, branch)
+            if resume is not None:
+                await Loop(scope).run(tuple(progress.inputs), resume)
+    finally:
+        publish_left(scope)
     end = _end(branch, profile)
     call.waits_for(end.interrupts)
     return end
