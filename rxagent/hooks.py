@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from rxagent.events import Interrupt
 from rxagent.messages import AnyMessage, AssistantMessage, JsonObject, ThinkingLevel, ToolResult, ToolResultMessage
@@ -185,3 +186,78 @@ class Hooks:
 
     def __or__(self, other: "Hooks") -> "Hooks":
         return Hooks(**{f.name: (*getattr(self, f.name), *getattr(other, f.name)) for f in fields(self)})
+
+
+APPROVAL: JsonObject = {
+    "anyOf": [
+        {"enum": ["allow", "deny", True, False]},
+        {
+            "type": "object",
+            "properties": {
+                "decision": {"enum": ["allow", "deny"]},
+                "reason": {"type": "string", "description": "Told to the model with a denial."},
+                "args": {"type": "object", "description": "Run it with these arguments instead."},
+                "remember": {"type": "boolean", "description": "The same for further calls of this tool in this run."},
+            },
+            "required": ["decision"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+class Approval(Hooks):
+    """The hook that `approve` makes: usable as ``hooks=…`` or as one ``before_tool`` among others."""
+
+    __slots__ = ("_wanted",)
+
+    def __init__(self, wanted: Callable[[HookCall], bool]) -> None:
+        object.__setattr__(self, "_wanted", wanted)
+        super().__init__(before_tool=self.__call__)
+
+    def __call__(self, call: HookCall) -> Verdict:
+        """The verdict about one call."""
+        if not self._wanted(call):
+            return Allow()
+        if call.answered:
+            return _approved(call.answer)
+        for question, answer in reversed(call.context.settled):
+            same = question.tool_name == call.name and ":hook" in question.id
+            if same and isinstance(answer, dict) and answer.get("remember") is True:
+                return _approved({**answer, "args": None})
+        return Ask(f"Run {call.name} with {to_json(call.args).decode()}?", APPROVAL)
+
+
+def _approved(answer: JsonValue) -> Verdict:
+    given = answer if isinstance(answer, dict) else {"decision": answer}
+    decision, args = given.get("decision"), given.get("args")
+    if decision in ("allow", True):
+        return Edit(args) if isinstance(args, dict) else Allow()
+    if decision in ("deny", False):
+        reason = given.get("reason")
+        return Block(f"denied: {reason}" if reason else "denied by the user")
+    raise ValueError(f"an approval is answered with 'allow', 'deny' or {{'decision': …}}, not {answer!r:.100}")
+
+
+def approve(tools: Sequence[Tool | Callable[..., object] | str] | Callable[[HookCall], bool] | None = None) -> Approval:
+    """Makes a hook that asks a person before calls run: ``Agent(…, hooks=approve(tools=["delete"]))``.
+
+    Each call becomes an interrupt. It is answered with ``"allow"``, ``"deny"``, or an object: ``decision``, with
+    ``reason`` (told to the model), ``args`` (to run it with), ``remember`` (the same for further calls of the tool in
+    this run, and in those that resume it). Any other answer is an error result of the call; so is cancelling.
+
+    Args:
+        tools: names or tools that need approval, or a function of the call that says so; None: all.
+    """
+    if tools is None:
+        return Approval(lambda _: True)
+    if callable(tools):
+        return Approval(tools)
+    names = {_name_of(item) for item in tools}
+    return Approval(lambda call: call.name in names)
+
+
+def _name_of(item: Tool | Callable[..., object] | str) -> str:
+    if isinstance(item, str):
+        return item
+    return item.declaration.name if isinstance(item, Tool) else item.__name__

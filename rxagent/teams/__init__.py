@@ -10,8 +10,8 @@ from rxagent.teams.handoff import HandoffTool, handoff
 from rxagent.teams.loop import loop
 from rxagent.teams.parallel import parallel
 from rxagent.teams.results import BreakLoop, Exit
-from rxagent.teams.sequential import sequential
 from rxagent.teams.rounds import StepResult
+from rxagent.teams.sequential import sequential
 
 __all__ = [
     "AgentTool",

@@ -1,0 +1,295 @@
+"""`Runner`: runs of one agent over many sessions, each the fold of its log."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from reactivex import Observable
+
+from rxagent.engine.agent import Agent
+from rxagent.engine.cold import running_loop
+from rxagent.engine.launch import Launch, checked, with_answers, with_input
+from rxagent.engine.profile import UnknownCalls
+from rxagent.engine.run import Run
+from rxagent.engine.session import Session, new_id
+from rxagent.errors import AgentBusy, NothingToContinue, UnknownSession, UsageError
+from rxagent.events import AgentStart, AnyEvent, ErrorInfo, Origin
+from rxagent.flow import from_aiter
+from rxagent.log import EventStore, SessionInfo
+from rxagent.messages import AnyMessage, as_messages
+from rxagent.runner.forking import moved
+from rxagent.runner.journal import StoreJournal
+from rxagent.runner.logs import KeptLogs, StoredLogs
+from rxagent.runner.pace import times
+from rxagent.state import AgentState, reduce
+
+POLICIES = ("ask", "rerun", "fail")
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a run is to do with its session once that is loaded."""
+
+    what: str
+    launch: Callable[[Agent], Launch]
+    must_exist: bool
+    named: bool
+
+
+class Runner:
+    """Runs an agent (or a team) over sessions; many at once, one run per session.
+
+    Each run works on a twin of the agent, so the agent's own transcript stays as it is.
+
+    Args:
+        agent: the agent; its name is the first step of every path, so a session is resumed by an agent of that name.
+        store: where sessions are kept. Without one they live with their runs; named ones, and those that wait for
+            answers, as long as the runner.
+        unknown_calls: what becomes of a tool call that a dead process had begun: ``ask`` (as an interrupt),
+            ``rerun``, or ``fail`` (an error result that says so).
+
+    Raises:
+        UsageError: the policy is none of these.
+    """
+
+    def __init__(self, agent: Agent, store: EventStore | None = None, unknown_calls: UnknownCalls = "ask") -> None:
+        if unknown_calls not in POLICIES:
+            raise UsageError(f"unknown_calls is one of {', '.join(POLICIES)}, not {unknown_calls!r}")
+        self.agent = agent
+        self.store = store
+        self.unknown_calls: UnknownCalls = unknown_calls
+        self._logs = KeptLogs() if store is None else StoredLogs(store)
+        self._live: dict[str, tuple[Run, asyncio.Task[None]]] = {}
+        self._running: dict[str, Agent] = {}
+        self._opened: WeakValueDictionary[str, Agent] = WeakValueDictionary()
+
+    def __repr__(self) -> str:
+        return f"<Runner of {self.agent.name!r} over {self.store!r}: {len(self._live)} runs>"
+
+    # -- runs
+
+    def query(self, text: str, session: str | None = None) -> Run:
+        """Starts a run with a text; see ``run``."""
+        return self.run(text, session)
+
+    def run(self, messages: str | AnyMessage | Sequence[str | AnyMessage], session: str | None = None) -> Run:
+        """Starts a run with messages, in a new session or in the named one, and returns it at once.
+
+        The `Run` is awaitable, an Observable and an async iterator. What the session's last run asked is
+        cancelled by it; the rest of a run that a dead process left open is ended as aborted (``resume`` goes on with
+        it instead).
+
+        Raises:
+            InvalidMessage: the input is neither text nor messages.
+            AgentBusy: a run of this session is going.
+            NoRunningLoop: there is no running asyncio loop.
+            StoreError: by ``await``: the session can't be read, or its events can't be stored.
+        """
+        given = as_messages(messages)
+        if not given:
+            raise NothingToContinue("an empty prompt: pass text or a message")
+
+        def launch(agent: Agent) -> Launch:
+            agent.end_left_run()
+            return with_input(agent.session, given)
+
+        return self._start(session or new_id(), _Plan("run", launch, must_exist=False, named=session is not None))
+
+    def resume(self, session: str, answers: Mapping[str, object] | None = None) -> Run:
+        """Goes on with an interrupted run, in a new run, or with one that a dead process left open, in the same run.
+
+        Args:
+            session: its id.
+            answers: an answer (a JSON value) or `Cancel` per interrupt id. What isn't answered is asked again,
+                under the same id. A question about a lost call takes ``"rerun"``, ``"fail"`` or ``{"result": …}``.
+
+        Raises:
+            AgentBusy: a run of this session is going.
+            Unserialisable, InterruptError: an answer can't be one.
+            InterruptError: by ``await``: nothing waits under an id, or it was settled before.
+            NothingToContinue: by ``await``: the session waits for nothing.
+            UnknownSession, StoreError: by ``await``.
+        """
+        given = dict(answers or {})
+        checked(given)
+
+        def launch(agent: Agent) -> Launch:
+            return with_answers(agent.session, given, self.unknown_calls)
+
+        return self._start(session, _Plan("resume", launch, must_exist=True, named=True))
+
+    # -- sessions
+
+    async def open(self, session: str | None = None) -> Agent:
+        """The agent over a session, new or stored: prompt it, steer it, watch it; all of it is kept.
+
+        The same object while somebody refers to it, and the one that runs of this session work on.
+
+        Raises:
+            StoreError: the session can't be read.
+        """
+        session_id = session or new_id()
+        agent = self._opened.get(session_id) or self._running.get(session_id)
+        if agent is None:
+            agent = await self._agent(session_id, must_exist=False, named=session is not None)
+        self._opened[session_id] = agent
+        return agent
+
+    async def sessions(self) -> list[SessionInfo]:
+        """The sessions there are, in the order in which they were begun."""
+        return await self._logs.sessions()
+
+    async def events(self, session: str) -> list[AnyEvent]:
+        """A session's log; raises `UnknownSession`."""
+        return list(await self._logs.load(session))
+
+    async def state(self, session: str, seq: int | None = None) -> AgentState:
+        """The state of a session, or what it was right after event ``seq``.
+
+        Raises:
+            UnknownSession: there is no such session.
+            UsageError: it has no such event.
+        """
+        log = await self._logs.load(session)
+        state = AgentState(log[0].origin.path)
+        for event in log[: _until(log, seq)]:
+            state = reduce(state, event)
+        return state
+
+    async def fork(self, session: str, seq: int | None = None) -> str:
+        """Makes a new session of the events up to and with ``seq`` (None: all), and returns its id.
+
+        The original is untouched. A fork from within a run is like the log of a process that died there:
+        ``resume`` goes on, ``run`` begins anew.
+
+        Raises:
+            UnknownSession: there is no such session.
+            UsageError: it has no such event.
+        """
+        log = await self._logs.load(session)
+        fork = new_id()
+        await self._logs.put(fork, moved(log[: _until(log, seq)], fork))
+        return fork
+
+    def replay(self, session: str, speed: float | None = None) -> Observable[AnyEvent]:
+        """The stored events of a session as a cold Observable; waits for its consumers.
+
+        Args:
+            session: its id.
+            speed: 1.0 in the time it took (as far as the log tells, see `times`), 2.0 in half of it; None: at once.
+
+        Raises:
+            UsageError: the speed is not more than 0.
+            UnknownSession, StoreError: to the subscriber.
+        """
+        if speed is not None and speed <= 0:
+            raise UsageError(f"replay: speed is more than 0, or None for at once; not {speed}")
+        return from_aiter(_Replayed(lambda: self._logs.load(session), speed))
+
+    # -- inside
+
+    def _start(self, session_id: str, plan: _Plan) -> Run:
+        loop = running_loop(f"runner.{plan.what}")
+        before = self._live.get(session_id)
+        if before is not None and not before[0].finished:
+            raise AgentBusy(f"{plan.what}: a run of session {session_id!r} is going; await it first, or use another session")
+        agent = self.agent
+        run = agent.new_run(Origin(session_id, new_id(), agent.name, (agent.name,)))
+        earlier = None if before is None else before[1]
+        task = loop.create_task(self._drive(run, session_id, plan, earlier), name=f"rxagent runner {session_id}")
+        self._live[session_id] = (run, task)
+        return run
+
+    async def _drive(self, run: Run, session_id: str, plan: _Plan, earlier: asyncio.Task[None] | None) -> None:
+        try:
+            if earlier is not None:
+                await asyncio.wait((earlier,))
+            await self._begin(run, session_id, plan)
+        except BaseException as error:
+            if not run.finished:
+                run.finish(error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            with suppress(Exception):  # it is the run's, and told to whoever awaits that
+                await run.ended()
+        finally:
+            self._logs.settle(session_id, run, named=plan.named)
+            self._running.pop(session_id, None)
+            if self._live.get(session_id, (None,))[0] is run:
+                del self._live[session_id]
+
+    async def _begin(self, run: Run, session_id: str, plan: _Plan) -> None:
+        agent = self._opened.get(session_id)
+        if agent is None or await self._grown(agent):
+            agent = await self._agent(session_id, must_exist=plan.must_exist, named=plan.named)
+        self._running[session_id] = agent
+        launch = plan.launch(agent)
+        if launch.take_up:
+            run.recall(_open_run(await self._logs.load(session_id), agent.session.progress.run_id))
+        agent.launch(plan.what, launch, run)
+
+    async def _agent(self, session_id: str, *, must_exist: bool, named: bool = True) -> Agent:
+        """A twin of the agent over a session."""
+        log: Sequence[AnyEvent] = ()
+        if named:
+            try:
+                log = await self._logs.load(session_id)
+            except UnknownSession:
+                if must_exist:
+                    raise
+        session = self.agent.restored(session_id, log) if log else self.agent.new_session(session_id)
+        agent = self.agent.over(session)
+        self._keep(session, agent)
+        return agent
+
+    async def _grown(self, agent: Agent) -> bool:
+        """Whether somebody else has written the session of an agent that is open here."""
+        session = agent.session
+        return session.next_seq > 0 and bool(await self._logs.load(session.id, session.next_seq))
+
+    def _keep(self, session: Session, agent: Agent) -> None:
+        def failed(error: Exception) -> None:
+            agent.fail(ErrorInfo(f"the session can't be stored: {type(error).__name__}: {error}", "store"))
+
+        journal = self._logs.journal(session.id, session.next_seq, failed)
+        session.journal = journal
+        if isinstance(journal, StoreJournal):
+            session.events.subscribe(journal.watch)
+
+
+class _Replayed:
+    """The events of a stored session, at their pace; iterable as often as one likes."""
+
+    def __init__(self, load: Callable[[], Awaitable[Sequence[AnyEvent]]], speed: float | None) -> None:
+        self._load = load
+        self._speed = speed
+
+    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        log = await self._load()
+        at = times(log) if self._speed is not None else []
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        for index, event in enumerate(log):
+            if self._speed is not None and (early := began + at[index] / self._speed - clock()) > 0:
+                await asyncio.sleep(early)
+            yield event
+
+
+def _open_run(log: Sequence[AnyEvent], run_id: str) -> list[AnyEvent]:
+    """The events from the start of a root run on."""
+    for index in range(len(log) - 1, -1, -1):
+        event = log[index]
+        if isinstance(event, AgentStart) and event.origin.run_id == run_id and not event.origin.call_id:
+            return list(log[index:])
+    return []
+
+
+def _until(log: Sequence[AnyEvent], seq: int | None) -> int:
+    if seq is None:
+        return len(log)
+    if not 0 <= seq < len(log):
+        raise UsageError(f"the session has events 0 to {len(log) - 1}, so none with seq {seq}")
+    return seq + 1
