@@ -7,10 +7,11 @@
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import coroutine
 from typing import TypeVar
 
 from rxagent.errors import WouldDeadlock
-from rxagent.flow.holds import Emission, Link, Slot, Source, carry, chain, held_here, local
+from rxagent.flow.holds import BUDGET_SECONDS, Emission, Link, Slot, Source, carry, chain, held_here, local
 from rxagent.flow.loops import running_loop, wakeup
 
 T = TypeVar("T")
@@ -107,7 +108,7 @@ class Pending:
     def __await__(self) -> Generator[object, None, None]:
         emission = self._emission
         if emission is None or not emission.holds or emission.held_by_own_source():
-            yield  # what asyncio.sleep(0) does: the loop takes its turn
+            yield  # as in _turn
         else:
             yield from self._wait(emission)
         local.slot.renew(running_loop())
@@ -151,7 +152,7 @@ async def emit(send: Callable[[T], object], value: T, gate: Gate | None = None) 
 
     Without holds it doesn't suspend, but for a turn of the loop every 16 values or 2 ms.
     """
-    # The body of publish once more: a call less on the path of every value.
+    # The body of publish and the likely end of Pending once more: calls less on the path of every value.
     slot = local.slot
     outer = slot.emission
     slot.emission = source = send if gate is None else gate
@@ -161,11 +162,22 @@ async def emit(send: Callable[[T], object], value: T, gate: Gate | None = None) 
         emission = slot.emission
         slot.emission = outer
     slot.count = count = slot.count + 1
-    if emission is source and (count & 3 or (count < BUDGET_EVENTS and slot.clock() < slot.deadline)):
-        return
+    if emission is source:
+        if count & 3 or (count < BUDGET_EVENTS and slot.clock() < slot.deadline):
+            return
+        if slot.loop is running_loop():
+            await _turn()
+            slot.count = 0
+            slot.deadline = slot.clock() + BUDGET_SECONDS
+            return
     pending = _pending(slot, emission, gate)
     if pending is not None:
         await pending
+
+
+@coroutine
+def _turn() -> Generator[None]:
+    yield  # what asyncio.sleep(0) does: the loop takes its turn
 
 
 def _pending(slot: Slot, emission: object, gate: Gate | None) -> Pending | None:

@@ -86,9 +86,11 @@ def callbacks(
 class Hub(Observable[T], abc.ObserverBase[T]):
     """Multicast: an Observable that is fed by ``on_next``, ``on_error`` and ``on_completed``.
 
-    Feed it from one thread at a time. Subscribe and dispose are safe from any thread and at any
-    time: an observer that joins during a delivery gets the next value, one that leaves gets no
-    more. ``on_fault`` hears of observers that raised; by default they are printed to stderr.
+    Feed it from one thread: of several, none loses a value and all observers see one order, but a
+    value may be delivered by another's thread, whose emission is then the one that is held.
+    Subscribe and dispose are safe from any thread and at any time: an observer that joins during a
+    delivery gets the next value, one that leaves gets no more. ``on_fault`` hears of observers that
+    raised; by default they are printed to stderr.
     """
 
     def __init__(self, on_fault: OnFault | None = None) -> None:
@@ -125,9 +127,10 @@ class Hub(Observable[T], abc.ObserverBase[T]):
         return entry
 
     def on_next(self, value: T) -> None:
-        """Deliver ``value`` to every observer; re-entrant calls wait for the present delivery."""
-        if self._busy:
+        """Deliver ``value`` to every observer; what comes in meanwhile, from within too, waits its turn."""
+        if self._busy or self._waiting:
             self._waiting.append(lambda: self._serve(self._entries, value))
+            self._catch_up()
             return
         self._busy = True
         slot = local.slot
@@ -139,14 +142,14 @@ class Hub(Observable[T], abc.ObserverBase[T]):
                     entry.on_next(value)
                 except OBSERVER_FAULTS as error:
                     self.drop(entry, error, value)
-            if self._waiting:
-                self._drain()
         except BaseException:  # a KeyboardInterrupt or the like: what waits must not come later, out of turn
             self._waiting.clear()
             raise
         finally:
             slot.owner = owner
             self._busy = False
+        if self._waiting:
+            self._catch_up()
 
     def on_error(self, error: Exception) -> None:
         """End with ``error``; later calls do nothing."""
@@ -157,15 +160,8 @@ class Hub(Observable[T], abc.ObserverBase[T]):
         self._end(None)
 
     def _end(self, error: Exception | None) -> None:
-        if self._busy:
-            self._waiting.append(lambda: self._end_now(error))
-            return
-        self._busy = True
-        try:
-            self._end_now(error)
-            self._drain()
-        finally:
-            self._busy = False
+        self._waiting.append(lambda: self._end_now(error))
+        self._catch_up()
 
     def _end_now(self, error: Exception | None) -> None:
         with self.lock:
@@ -205,6 +201,20 @@ class Hub(Observable[T], abc.ObserverBase[T]):
                     self.drop(entry, error, value)
         finally:
             slot.owner = owner
+
+    def _catch_up(self) -> None:
+        """Deliver what waits, unless that is being done already: by a caller of ours, or another thread."""
+        # Between the test and the set of _busy no other thread gets in: the interpreter switches at
+        # calls and jumps back. Whoever finds it set has queued before, and is seen in the loop.
+        while self._waiting and not self._busy:
+            self._busy = True
+            try:
+                self._drain()
+            except BaseException:
+                self._waiting.clear()
+                raise
+            finally:
+                self._busy = False
 
     def _drain(self) -> None:
         while self._waiting:

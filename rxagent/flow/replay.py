@@ -46,24 +46,22 @@ class Replay(Hub[T]):
         """Keep ``value`` and deliver it to whoever has caught up; does nothing after the end."""
         if self._closing:
             return
-        self.values.append(value)
-        self._count += 1
-        if self._busy:
-            return
-        self._busy = True
-        try:
-            if self._sent + 1 == self._count:  # nothing waits before it: the loop of _deliver_kept, once
-                with self.lock:
-                    self._sent += 1
-                    entries = self._entries
+        with self.lock:
+            self.values.append(value)
+            self._count += 1
+            waits = self._busy or self._sent + 1 < self._count
+            if not waits:
+                self._busy = True
+                self._sent += 1
+            entries = self._entries
+        if not waits:
+            try:
                 if entries:
                     self._serve(entries, value)
-            if self._sent < self._count:
-                self._deliver_kept()
-            if self._waiting:
-                self._drain()
-        finally:
-            self._busy = False
+            finally:
+                self._busy = False
+        if self._sent < self._count or self._waiting:
+            self._catch_up()
 
     def on_error(self, error: Exception) -> None:
         """End with ``error``; later calls do nothing."""
@@ -108,6 +106,15 @@ class Replay(Hub[T]):
                 return True
         self._finish(entry)
         return True
+
+    def _catch_up(self) -> None:
+        while (self._sent < self._count or self._waiting) and not self._busy:
+            self._busy = True
+            try:
+                self._deliver_kept()
+                self._drain()
+            finally:
+                self._busy = False
 
     def _deliver_kept(self) -> None:
         # The list itself is the queue of re-entrant values: a subscriber that joins in between

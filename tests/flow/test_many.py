@@ -147,3 +147,26 @@ async def test_subscribing_and_disposing_from_threads_while_values_flow_never_re
     for piece in pieces:
         assert all(b == a + 1 for a, b in itertools.pairwise(piece))
     assert not hub.observed
+
+
+@pytest.mark.parametrize("kind", [Hub, Replay])
+@pytest.mark.usefixtures("impatient")
+def test_several_feeding_threads_lose_nothing_and_all_observers_see_one_order(kind: type[Hub[tuple[int, int]]]) -> None:
+    hub = kind()
+    seen: list[list[tuple[int, int]]] = [[] for _ in range(3)]
+    for into in seen:
+        hub.subscribe(into.append)
+
+    def feed(number: int) -> None:
+        for value in range(2000):
+            hub.on_next((number, value))
+
+    threads = [threading.Thread(target=feed, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen[0] == seen[1] == seen[2]
+    assert len(seen[0]) == 8000
+    for number in range(4):
+        assert [value for feeder, value in seen[0] if feeder == number] == list(range(2000))
