@@ -52,10 +52,14 @@ class Model(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What events and messages call it."""
+        ...
 
     @property
-    def provider(self) -> str: ...
+    def provider(self) -> str:
+        """Whose key it needs."""
+        ...
 
     def stream(self, request: ModelRequest) -> AsyncIterable[ModelEvent] | Observable[ModelEvent]:
         """Answers one request. The iterator's ``aclose`` must end the work at once."""

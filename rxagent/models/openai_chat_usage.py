@@ -24,18 +24,17 @@ def usage_of(raw: JsonObject) -> Usage | None:
             output += reasoning  # counted beside the output, not as a part of it
     if output is None and total is not None and given is not None and total >= given:
         output = total - given
-    cost = raw.get("cost")
-    return Usage(
-        given,
-        output,
-        _either(
-            _first(prompt, "cached_tokens", "cache_read_tokens"),
-            _first(raw, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens"),
-        ),
-        _either(_first(prompt, "cache_write_tokens", "cache_creation_tokens"), _first(raw, "cache_creation_input_tokens")),
-        reasoning,
-        float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    read = _either(
+        _first(prompt, "cached_tokens", "cache_read_tokens"),
+        _first(raw, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens"),
     )
+    written = _either(_first(prompt, "cache_write_tokens", "cache_creation_tokens"), _first(raw, "cache_creation_input_tokens"))
+    cached = (read or 0) + (written or 0)
+    if given is not None and cached > given:
+        given += cached  # counted beside the input, not as a part of it
+    cost = raw.get("cost")
+    cost = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    return Usage(given, output, read, written, reasoning, cost)
 
 
 def _first(raw: Mapping[str, JsonValue], *names: str) -> int | None:

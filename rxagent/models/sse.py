@@ -129,6 +129,8 @@ class SseDecoder:
             self._name = value.removeprefix(b" ").decode("utf-8", "replace")
         elif not field or field in _FIELDS:
             return
+        elif field.strip().lower() == b"data":
+            self._more(value.removeprefix(b" "), out)
         elif line.lstrip()[:1] in (b"{", b"["):
             self._more(line, out)
         elif colon and b"{" in line:

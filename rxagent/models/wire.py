@@ -159,6 +159,8 @@ class Decoder:
                 self.chunk(name, value)
             elif isinstance(value, list):
                 self.chunks(value)
+            elif isinstance(value, str) and value.lstrip().startswith("{"):
+                self.feed([(name, value.encode())])  # encoded twice
             if self._same:
                 key, make, index, text = self._same.pop()
                 if stencil.learn(name, data, key, text):
@@ -231,8 +233,8 @@ class Decoder:
         text = data.strip()
         while text.startswith(b"data:"):  # a proxy framed what was framed already
             text = data = text[5:].strip()
-        if text == b"[DONE]":
-            self.sentinel()
+        if text == b"[DONE]" or self.complete:
+            self.sentinel()  # after a whole answer nothing that can't be read matters
         elif name == "error" and text[:1] != b"{":
             self.fail_with(text.decode("utf-8", "replace"))
         elif text and text.strip(b'":').lower() not in _KEEP_ALIVES:
