@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import reactivex as rx
 
 from rxagent import AgentState, Hooks, Limits, Retry, ToolContext, errors, hooks, reduce, tool
-from rxagent.events import ModelError, TextDelta
+from rxagent.events import ModelError, ResponseEnd, TextDelta
 from rxagent.messages import ToolCall
 from rxagent.models import ScriptedModel
 from rxagent.operators.verify import check
@@ -73,6 +73,11 @@ class Scenario:
     def __init__(self, play) -> None:
         self.play = play
         self.name = play.__name__
+
+    @property
+    def real(self) -> bool:
+        """Whether it needs real threads, and so a real clock."""
+        return getattr(self.play, "real", False)
 
     def stage(self, modules) -> Stage:
         return Stage(modules)
@@ -331,6 +336,37 @@ class Journal:
         await asyncio.sleep(0.001)
 
 
+async def take_up_everywhere(stage: Stage, make) -> None:
+    log = list(stage.logs[0])
+    for cut in range(2, len(log) + 1):
+        agent = stage.again(make(), log[:cut])
+        agent._session.journal = Journal()
+        agent.subscribe(listener)
+        with contextlib.suppress(errors.UsageError):
+            await agent.resume({})
+        with contextlib.suppress(errors.UsageError):
+            await agent.resume(answers(agent))
+        again = stage.again(make(), log[:cut])
+        launch = stage.modules["rxagent.engine.launch"]
+        with contextlib.suppress(errors.UsageError):
+            await again._begin("resume", launch.with_answers(again.session, {}, "rerun"))
+
+
+@scenario
+async def resumed_runs_that_a_process_left_at_any_event(stage: Stage) -> None:
+    def make():
+        def answer(request):
+            done = sum(m.role == "tool" for m in request.messages)
+            return calls("ask", "add", a=1, b=1) if done == 0 else "done"
+
+        return stage.agent(ScriptedModel(answer), tools=[tool(ask), add])
+
+    first = make()
+    await first.prompt("x")
+    await first.resume(answers(first))
+    await take_up_everywhere(stage, make)
+
+
 @scenario
 async def runs_that_a_process_left_at_any_event(stage: Stage) -> None:
     def make():
@@ -345,11 +381,25 @@ async def runs_that_a_process_left_at_any_event(stage: Stage) -> None:
     first = make()
     first.follow_up("f")
     await first.prompt(["x", "y"])
-    for cut in range(2, len(stage.logs[0]) + 1):
-        agent = stage.again(make(), stage.logs[0][:cut])
-        agent._session.journal = Journal()
-        agent.subscribe(listener)
-        with contextlib.suppress(errors.UsageError):
-            await agent.resume({})
-        with contextlib.suppress(errors.UsageError):
-            await agent.resume(answers(agent))
+    await take_up_everywhere(stage, make)
+
+
+@scenario
+async def listeners_behind_the_run(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel([[ResponseEnd()]]))
+
+    async def very_slow(event) -> None:
+        await asyncio.sleep(0.2)
+
+    agent.subscribe(very_slow, capacity=100)
+    await agent.prompt("x")
+    await agent.wait_for_idle()
+
+
+@scenario
+async def progress_from_a_thread(stage: Stage) -> None:
+    agent = stage.agent(ScriptedModel([calls("in_thread"), "done"]), tools=[in_thread])
+    await agent.prompt("x")
+
+
+progress_from_a_thread.real = True  # under a virtual loop thread work runs inline

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from rxagent.engine.scope import Scope
 from rxagent.errors import ToolFailed
-from rxagent.events import AnyEvent, Custom, Handoff, Interrupt, Origin, ToolUpdate
+from rxagent.events import Custom, Handoff, Interrupt, Origin, ToolUpdate
 from rxagent.messages import AnyMessage, JsonObject, ToolCall
 from rxagent.tools import Told
 
@@ -63,11 +63,6 @@ class Host:
         if not self.ask(key, question, schema):
             raise ToolFailed(f"the question {question!r} was cancelled")
         return False, None
-
-    async def relay(self, event: AnyEvent) -> None:
-        """Lets an event of an agent below pass through."""
-        if not self._ended:
-            await self._scope.session.emit(event)
 
     def waits_for(self, interrupts: Sequence[Interrupt]) -> None:
         """Notes questions that were asked below."""

@@ -231,11 +231,8 @@ class Loop:
         return await self._unanswered(self._scope.session.progress.message)
 
     async def _unanswered(self, message: AssistantMessage | None) -> bool:
-        scope, progress = self._scope, self._scope.session.progress
-        if message is None or not progress.calls:
-            await scope.emit(TurnEnd(None, origin=scope.origin))
-            return True
-        return await self._end_turn(0, message, await Batch(scope).run())
+        assert message is not None  # what interrupts is a call, and a call has an answer that made it
+        return await self._end_turn(0, message, await Batch(self._scope).run())
 
     async def _take_in(self, message: AnyMessage) -> None:
         await self._scope.emit(MessageStart(message, origin=self._scope.origin))

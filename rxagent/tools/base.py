@@ -20,7 +20,9 @@ class BoundCall(Protocol):
     """A call whose arguments fit. ``arguments`` is their validated JSON form."""
 
     @property
-    def arguments(self) -> JsonObject: ...
+    def arguments(self) -> JsonObject:
+        """The validated arguments as JSON."""
+        ...
 
     def start(self, context: ToolContext) -> ToolOutput:
         """Begins the work.
@@ -39,13 +41,19 @@ class Tool(Protocol):
     """
 
     @property
-    def declaration(self) -> ToolDeclaration: ...
+    def declaration(self) -> ToolDeclaration:
+        """What a model is told."""
+        ...
 
     @property
-    def sequential(self) -> bool: ...
+    def sequential(self) -> bool:
+        """Whether a batch with it runs one call at a time."""
+        ...
 
     @property
-    def timeout(self) -> float | None: ...
+    def timeout(self) -> float | None:
+        """Seconds a call may take; None: the agent's limit."""
+        ...
 
     def bind(self, arguments: JsonObject) -> BoundCall:
         """Validates and coerces.

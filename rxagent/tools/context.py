@@ -6,7 +6,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from rxagent.errors import ToolInterrupted
-from rxagent.events import AnyEvent, Origin
+from rxagent.events import Origin
 from rxagent.messages import JsonObject, to_json_value
 from rxagent.signals import Signal
 
@@ -28,18 +28,20 @@ class ToolHost(Protocol):
     """The engine's side of a call. ``tell`` may be called from any thread."""
 
     @property
-    def origin(self) -> Origin: ...
+    def origin(self) -> Origin:
+        """Session, run, agent and path."""
+        ...
 
-    def update(self, call_id: str, partial: JsonValue) -> Told: ...
+    def update(self, call_id: str, partial: JsonValue) -> Told:
+        """See `ToolContext.update`."""
+        ...
 
-    def emit(self, name: str, data: JsonValue) -> Told: ...
+    def emit(self, name: str, data: JsonValue) -> Told:
+        """See `ToolContext.emit`."""
+        ...
 
     def answer(self, call_id: str, question: str, schema: JsonObject | None) -> tuple[bool, JsonValue]:
         """Whether the question of this call was answered, and the answer; otherwise it is noted as asked."""
-        ...
-
-    async def relay(self, event: AnyEvent) -> None:
-        """Lets an event of an agent below pass through, and waits for its holds."""
         ...
 
 

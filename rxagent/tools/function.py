@@ -49,6 +49,7 @@ class FunctionTool(Generic[P, R]):
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the function, as if it had never been made a tool."""
         return self._function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> "FunctionTool[..., R]":

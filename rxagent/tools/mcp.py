@@ -116,9 +116,7 @@ class McpServer:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self._disconnect()
 
     async def refresh(self) -> None:
@@ -199,9 +197,7 @@ class McpServer:
             state = result.request_state
         raise ToolFailed(f"{name} asked {ROUNDS} times and never answered")
 
-    async def _asked(
-        self, context: ClientRequestContext, params: wire.ElicitRequestParams
-    ) -> wire.ElicitResult | wire.ErrorData:
+    async def _asked(self, context: ClientRequestContext, params: wire.ElicitRequestParams) -> wire.ElicitResult | wire.ErrorData:
         """A question of an older server, which doesn't say in which call it arose."""
         del context
         if len(self._running) != 1:
@@ -239,9 +235,10 @@ class McpServer:
         """The connected client."""
         target = self._target
         if isinstance(target, str):
-            async with httpx2.AsyncClient(headers=self._headers, timeout=httpx2.Timeout(30.0, read=300.0)) as http, self._made(
-                streamable_http_client(target, http_client=http)
-            ) as client:
+            async with (
+                httpx2.AsyncClient(headers=self._headers, timeout=httpx2.Timeout(30.0, read=300.0)) as http,
+                self._made(streamable_http_client(target, http_client=http)) as client,
+            ):
                 yield client
         else:
             async with self._made(target) as client:
