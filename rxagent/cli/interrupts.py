@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -12,7 +12,7 @@ from rxagent.cli import exits
 
 
 @contextmanager
-def aborting(abort: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+def aborting(abort: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Generator[None]:
     """Calls ``abort`` on the loop at the first SIGINT or SIGTERM; a second ends the process.
 
     A plain signal handler, not the loop's own: it also works while a write to a slow reader blocks the loop.

@@ -33,7 +33,7 @@ def _load(name: str) -> list[Tool | Callable[..., object]]:
         if not hasattr(found, step):
             raise UsageError(f"--tool {name!r}: {module_name} has no {step!r}{_hint(found)}")
         found = getattr(found, step)
-    items = cast("list[object]", list(cast("Iterable[object]", found))) if isinstance(found, list | tuple) else [found]
+    items = list(cast("Iterable[object]", found)) if isinstance(found, list | tuple) else [found]
     for item in items:
         if not isinstance(item, Tool) and not callable(item):
             raise UsageError(f"--tool {name!r}: {item!r:.100} is neither a function nor a tool")

@@ -7,12 +7,12 @@ class Once:
     """Writes the pieces of one answer.
 
     After a withdrawal the answer starts again, mostly with the same words: what is shown already is
-    not written again. Only where the new answer differs, ``restart`` is called with the number of
-    characters that are void, and the answer is written anew.
+    not written again. Only where the new answer differs, ``restart`` is called with the
+    text that is void, and all of the new answer is written.
 
     Args:
         write: shows text behind what is shown.
-        restart: takes back, or marks as void, what is shown of the answer.
+        restart: marks what is shown of the answer as void.
     """
 
     def __init__(self, write: Callable[[str], None], restart: Callable[[str], None]) -> None:
@@ -21,11 +21,6 @@ class Once:
         self._shown: list[str] = []
         self._void = ""
         self._matched = 0
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether more is shown than the answer has so far."""
-        return bool(self._void)
 
     def piece(self, text: str) -> None:
         """More of the answer."""

@@ -1,6 +1,7 @@
 """What can be asked of the command: its subcommands and their options, as argparse has them."""
 
 import argparse
+from collections.abc import Callable
 from typing import get_args
 
 from rxagent.messages import ThinkingLevel
@@ -10,6 +11,9 @@ _RUN = """Runs an agent on a prompt. The answer goes to stdout, everything else 
 
 Without --model the built-in demo model answers, offline and by script.
 """
+
+
+Add = Callable[..., argparse.ArgumentParser]  # what add_parser of argparse is; its class has no public name
 
 
 class _Lines(argparse.RawDescriptionHelpFormatter):
@@ -23,7 +27,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, help="show the version and leave")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _run(commands)
+    _run(commands.add_parser)
     return parser
 
 
@@ -37,8 +41,8 @@ class _Version(argparse.Action):
         parser.exit(message=f"rxagent {version('rxagent')}\n")
 
 
-def _run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    run = commands.add_parser("run", help="run an agent on a prompt", description=_RUN, epilog=_EPILOG, formatter_class=_Lines)
+def _run(add: Add) -> None:
+    run = add("run", help="run an agent on a prompt", description=_RUN, epilog=_EPILOG, formatter_class=_Lines)
     run.set_defaults(module="run")
     run.add_argument("prompt", nargs="*", help='the prompt; "-" stands for what stdin holds. Without one, stdin is the prompt')
     add_agent_options(run)

@@ -2,10 +2,10 @@
 
 import asyncio
 from argparse import Namespace
-from contextlib import ExitStack
 
 from rxagent.cli import exits
 from rxagent.cli.interrupts import aborting
+from rxagent.cli.progress import Progress
 from rxagent.cli.settings import Settings, make_agent, read_settings
 from rxagent.cli.terminal import Terminal
 from rxagent.cli.view import TextView
@@ -28,9 +28,9 @@ async def _run(settings: Settings) -> int:
         _json_lines(agent, terminal)
     else:
         TextView(agent, terminal)
-    with ExitStack() as stack:
-        stack.enter_context(aborting(lambda: agent.abort("by Ctrl-C"), asyncio.get_running_loop()))
-        result = await agent.prompt(settings.prompt)
+    with aborting(lambda: agent.abort("by Ctrl-C"), asyncio.get_running_loop()):
+        async with Progress(agent, terminal):
+            result = await agent.prompt(settings.prompt)
     return exits.of(result.outcome)
 
 

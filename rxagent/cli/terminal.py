@@ -15,6 +15,7 @@ from typing import TextIO
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _STYLES = {"dim": "\x1b[2m", "red": "\x1b[31m", "green": "\x1b[32m", "plain": ""}
 _RESET = "\x1b[0m"
+_ERASE = "\r\x1b[K"
 
 
 def say(line: str) -> None:
@@ -36,6 +37,7 @@ class Place:
 
     def __init__(self) -> None:
         self.fresh = True
+        self.has_status = False  # a line that the next text takes the place of
 
 
 class Pen:
@@ -73,9 +75,18 @@ class Pen:
             self._place.fresh = True
             self._put("\n")
 
+    def status(self, text: str) -> None:
+        """A line that the next text takes the place of; on a terminal only, and not in the middle of a line."""
+        if self.is_terminal and self._place.fresh:
+            self._put(f"{_STYLES['dim']}{text}{_RESET}" if self.has_colour else text)
+            self._place.has_status = True
+
     def _put(self, text: str) -> None:
         if self._gone:
             return
+        if self._place.has_status:
+            self._place.has_status = False
+            text = f"{_ERASE}{text}"
         try:
             self.stream.write(text)
             self.stream.flush()
@@ -104,9 +115,10 @@ class Terminal:
         if not self._quiet:
             self.remarks.write(text, "dim")
 
-    def take_back(self, void: str, remark: str) -> None:
-        """Marks text of the answer, the last that was written, as void."""
-        self.answer.line(remark, "dim")
+    def status(self, text: str) -> None:
+        """What is going on, where nothing else tells; none when quiet."""
+        if not self._quiet:
+            self.remarks.status(text)
 
     def error(self, text: str) -> None:
         """What went wrong, also when quiet."""

@@ -50,7 +50,8 @@ class TextView:
             self._terminal.thought(piece)
 
     def _restart(self, void: str) -> None:
-        self._terminal.take_back(void, WITHDRAWN)
+        # what was written can't be unwritten: it is marked, where it stands
+        self._terminal.answer.line(WITHDRAWN, "dim")
 
     def _event(self, event: AnyEvent) -> None:
         by = "  " * (len(event.origin.path) - 1) if event.origin.call_id else ""
