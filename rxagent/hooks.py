@@ -43,7 +43,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a person: the run is interrupted, and in the resumed run the hook finds the answer in ``call.answer``."""
+    """Ask a person: the run is interrupted, and in the resumed run the hook finds the answer in ``call.answer``.
+
+    A hook that doesn't look there and asks again gets what an approval would: allowed, or denied.
+    """
 
     question: str
     schema: JsonObject | None = None
@@ -220,15 +223,20 @@ class Approval(Hooks):
         if not self._wanted(call):
             return Allow()
         if call.answered:
-            return _approved(call.answer)
+            return decision_of(call.answer)
         for question, answer in reversed(call.context.settled):
             same = question.tool_name == call.name and ":hook" in question.id
             if same and isinstance(answer, dict) and answer.get("remember") is True:
-                return _approved({**answer, "args": None})
+                return decision_of({**answer, "args": None})
         return Ask(f"Run {call.name} with {to_json(call.args).decode()}?", APPROVAL)
 
 
-def _approved(answer: JsonValue) -> Verdict:
+def decision_of(answer: JsonValue) -> Verdict:
+    """What an answer to a request for approval means: ``"allow"``, True, ``"deny"``, False, or an object; see `approve`.
+
+    Raises:
+        ValueError: it is none of these.
+    """
     given = answer if isinstance(answer, dict) else {"decision": answer}
     decision, args = given.get("decision"), given.get("args")
     if decision in ("allow", True):

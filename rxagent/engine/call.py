@@ -19,7 +19,7 @@ from rxagent.errors import RxAgentError, StoreError, ToolFailed, ToolInterrupted
 from rxagent.events import Interrupt, ToolEnd, ToolStart
 from rxagent.flow import Fault, to_aiter
 from rxagent.flow.holds import Link, carry, chain
-from rxagent.hooks import Allow, Ask, Block, Edit, HookCall
+from rxagent.hooks import Allow, Ask, Block, Edit, HookCall, decision_of
 from rxagent.messages import JsonObject, ToolCall, ToolResult, to_json_value
 from rxagent.tools import BoundCall, Tool, ToolContext, as_result, error_result, is_resumable
 
@@ -211,26 +211,32 @@ class Call(Host):
         for number, hook in enumerate(self._scope.config.hooks.before_tool):
             try:
                 verdict = await self._scope.call("before_tool", hook, self._hook_call(number))
-            except HookFailed as error:
+                problem = self._heed(number, verdict)
+            except (HookFailed, ValueError, TypeError) as error:
                 return error_result(f"{self._call.name} was not run: {error}")
-            match verdict:
-                case None | Allow():
-                    continue
-                case Edit(args):
-                    self._bind(args)
-                    if self._bound is None:
-                        return self._problem
-                case Block(reason):
-                    return error_result(reason)
-                case Ask(question, schema):
-                    if self.ask(f"hook{number}", question, schema):
-                        return None
-                    return error_result(f"{self._call.name} was not run: the question {question!r} was cancelled")
-                case _:
-                    return error_result(
-                        f"{self._call.name} was not run: hook before_tool gave {verdict!r:.80}, which is no verdict"
-                    )
+            if problem is not None or self._asked:
+                return problem
         return None
+
+    def _heed(self, number: int, verdict: object) -> ToolResult | None:
+        """Does what a verdict says; the error result if that is not to run the call."""
+        match verdict:
+            case None | Allow():
+                return None
+            case Edit(args):
+                self._bind(args)
+                return None if self._bound is not None else self._problem
+            case Block(reason):
+                return error_result(reason)
+            case Ask(question, schema):
+                asked = self._hook_call(number)
+                if asked.answered:
+                    return self._heed(number, decision_of(asked.answer))
+                if self.ask(f"hook{number}", question, schema):
+                    return None
+                return error_result(f"{self._call.name} was not run: the question {question!r} was cancelled")
+            case _:
+                raise TypeError(f"hook before_tool gave {verdict!r:.80}, which is no verdict")
 
     async def _after(self, result: ToolResult) -> ToolResult:
         """Lets the hooks change the result, innermost (last registered) first."""

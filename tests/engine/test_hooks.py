@@ -211,3 +211,19 @@ def test_a_hook_that_gives_nonsense_is_told_so(hook, value):
 def test_hooks_must_be_functions():
     with pytest.raises(TypeError):
         Hooks(before_tool=["no"])
+
+
+@virtual
+async def test_a_hook_that_asks_is_answered_like_an_approval_unless_it_reads_the_answer():
+    for answer, text in [
+        (True, "4"),
+        ("deny", "denied by the user"),
+        ({"decision": "allow", "args": {"a": 5, "b": 5}}, "10"),
+        ("what?", "an approval is answered"),
+    ]:
+        w = agent([CALL], before_tool=lambda call: hooks.Ask("sure?"))
+        assert (await w.agent.prompt("x")).outcome == "interrupted"
+        assert w.agent.state.interrupts[0].question == "sure?"
+        assert (await w.agent.resume({w.agent.state.interrupts[0].id: answer})).outcome == "completed"
+        w.check()
+        assert text in w.of(ToolEnd)[-1].result.text
