@@ -43,6 +43,10 @@ class Owner(ABC):
     def fail(self, error: BaseException, value: object) -> None:
         """Drop the subscription and report that it raised ``error`` on ``value``."""
 
+    @abstractmethod
+    def report(self, error: BaseException, value: object) -> None:
+        """Report that it raised ``error`` on ``value``; it stays subscribed."""
+
     def release_holds(self) -> None:
         """Release every hold opened on behalf of this subscription, from any thread."""
         while self.holds:

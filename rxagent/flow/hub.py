@@ -56,6 +56,10 @@ class Entry(Owner, abc.DisposableBase, Generic[T]):
         """Unsubscribe and report."""
         self._hub.drop(self, error, value)
 
+    def report(self, error: BaseException, value: object) -> None:
+        """Report only."""
+        self._hub.report(self, error, value)
+
     def dispose(self) -> None:
         """Unsubscribe: nothing is delivered from now on, what is held is released."""
         self.close()
@@ -223,6 +227,10 @@ class Hub(Observable[T], abc.ObserverBase[T]):
     def drop(self, entry: Entry[T], error: BaseException, value: object) -> None:
         """Unsubscribe an observer that raised ``error`` on ``value``, and report it."""
         entry.dispose()
+        self.report(entry, error, value)
+
+    def report(self, entry: Entry[T], error: BaseException, value: object) -> None:
+        """Report that an observer raised ``error`` on ``value``, or could not do with it what it should."""
         report(self._on_fault, Fault(error, value, str(entry.site)))
 
     def leave(self, entry: Entry[T]) -> None:

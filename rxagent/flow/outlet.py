@@ -16,15 +16,20 @@ T = TypeVar("T")
 class _Served(Owner):
     """The observer of an outlet as the owner of its holds; outlives the end of the upstream subscription."""
 
-    __slots__ = ("_fail",)
+    __slots__ = ("_fail", "_report")
 
     def __init__(self, outlet: "Outlet[T]") -> None:
         super().__init__()
         self._fail = outlet.fail
+        self._report = outlet.report
 
     def fail(self, error: BaseException, value: object) -> None:
         """Drop the observer; the report goes to whoever is upstream."""
         self._fail(error, value)
+
+    def report(self, error: BaseException, value: object) -> None:
+        """The report goes to whoever is upstream."""
+        self._report(error, value)
 
 
 class Outlet(Gate, abc.DisposableBase, Generic[T]):
@@ -89,6 +94,13 @@ class Outlet(Gate, abc.DisposableBase, Generic[T]):
         """Dispose, and report that the observer raised ``error`` on ``value``."""
         self.dispose()
         self._report(error, value)
+
+    def report(self, error: BaseException, value: object) -> None:
+        """Report that the observer raised ``error`` on ``value``, to whoever is upstream; it stays subscribed."""
+        if self._owner is not None:
+            self._owner.report(error, value)
+        else:
+            print_fault(Fault(error, value, str(self._site)))
 
     def dispose(self) -> None:
         """Deliver nothing more; unsubscribe upstream; let go whatever waits for the observer."""

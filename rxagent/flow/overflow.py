@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Generic, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable
@@ -22,7 +22,7 @@ class _Buffer(Handover[T]):
 
     batch_seconds = float("inf")  # there is nobody to give a turn to
 
-    def __init__(self, outlet: Outlet[T], guard: "Overflow[T]") -> None:
+    def __init__(self, outlet: Outlet[T], guard: "Overflow") -> None:
         super().__init__(outlet, guard.capacity, _at_once)
         self._guard = guard
         self._loop = running_loop()
@@ -58,10 +58,10 @@ def _at_once(drain: Callable[[], None]) -> None:
     drain()
 
 
-class Overflow(Generic[T]):
+class Overflow:
     """The operator ``overflow`` makes; ``dropped`` counts what it lost, over all subscriptions."""
 
-    def __init__(self, policy: OverflowPolicy, capacity: int, on_drop: Callable[[T], None] | None) -> None:
+    def __init__(self, policy: OverflowPolicy, capacity: int, on_drop: Callable[..., object] | None) -> None:
         self.policy: OverflowPolicy = policy
         self.capacity = 1 if policy == "latest" else capacity
         self._on_drop = on_drop
@@ -83,7 +83,7 @@ class Overflow(Generic[T]):
 
         return Observable(subscribe)
 
-    def drop(self, value: T) -> None:
+    def drop(self, value: object) -> None:
         """Count ``value`` as lost."""
         with self._lock:
             self._dropped += 1
@@ -91,7 +91,7 @@ class Overflow(Generic[T]):
             self._on_drop(value)
 
 
-def overflow(policy: OverflowPolicy, capacity: int = 1024, *, on_drop: Callable[[T], None] | None = None) -> Overflow[T]:
+def overflow(policy: OverflowPolicy, capacity: int = 1024, *, on_drop: Callable[..., object] | None = None) -> Overflow:
     """Never hold the source; while a consumer holds, keep ``capacity`` values and drop by ``policy``.
 
     For sources that can't wait: a Subject, a timer, a sensor. ``drop_oldest`` and ``drop_newest``

@@ -14,6 +14,7 @@ from contextvars import Context
 from heapq import heapify, heappush
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
+from rxagent.flow import start_budget
 from rxagent.marble.faults import (
     ClockStandsStill,
     NothingToWaitFor,
@@ -171,6 +172,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.stop()
 
     # -- running -----------------------------------------------------------------------------
+
+    def run_forever(self) -> None:
+        """Run until stopped; turns of the loop fall on the same values in every run."""
+        start_budget(self)
+        super().run_forever()
 
     def play(self, until: float, done: Callable[[], bool] | None = None) -> Ending:
         """Run what there is up to and including virtual time ``until`` and say why it stopped.
