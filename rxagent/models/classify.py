@@ -9,7 +9,7 @@ from pydantic_core import from_json, to_json
 
 from rxagent.events.model import ErrorKind, ModelError
 from rxagent.models.waiting import retry_after
-from rxagent.models.wordings import WORDINGS
+from rxagent.models.wordings import told_by
 
 _LONGEST = 2000  # characters of a server's message that are kept
 _MESSAGES = ("error", "errors", "detail", "message", "msg", "error_message", "error_msg", "title", "reason")
@@ -95,9 +95,7 @@ def _unsaid(status: int | None) -> str:
 
 
 def _kind(words: str, status: int | None, unknown: tuple[ErrorKind, bool]) -> tuple[ErrorKind, bool]:
-    said: tuple[ErrorKind, bool] | None = next(
-        ((kind, retryable) for kind, retryable, pattern in WORDINGS if pattern.search(words)), None
-    )
+    said = told_by(words)
     if status is None:
         return said or unknown
     if said is not None:

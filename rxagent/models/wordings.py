@@ -1,16 +1,17 @@
 """How servers word what went wrong. A new wording is one line here."""
 
 import re
+from functools import cache
 
 from rxagent.events.model import ErrorKind
 
 
-def _any(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(alternatives), re.IGNORECASE | re.DOTALL)
+def _any(*alternatives: str) -> str:
+    return "|".join(alternatives)
 
 
 # The first that matches wins: kind, whether trying again helps, words.
-WORDINGS: tuple[tuple[ErrorKind, bool, re.Pattern[str]], ...] = (
+_WORDINGS: tuple[tuple[ErrorKind, bool, str], ...] = (
     # before the overflows: AWS says "Too many tokens, please wait" when it throttles
     (
         "rate_limit",
@@ -120,3 +121,14 @@ WORDINGS: tuple[tuple[ErrorKind, bool, re.Pattern[str]], ...] = (
         ),
     ),
 )
+
+
+@cache
+def _patterns() -> tuple[tuple[ErrorKind, bool, re.Pattern[str]], ...]:
+    # at the first failure, not at import: it takes 20 ms
+    return tuple((kind, retryable, re.compile(words, re.IGNORECASE | re.DOTALL)) for kind, retryable, words in _WORDINGS)
+
+
+def told_by(words: str) -> tuple[ErrorKind, bool] | None:
+    """Kind of a failure, and whether trying again helps, by what the server says; None where that tells nothing."""
+    return next(((kind, retryable) for kind, retryable, pattern in _patterns() if pattern.search(words)), None)
