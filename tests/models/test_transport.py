@@ -207,23 +207,32 @@ def test_an_unstreamed_answer_has_the_same_cap():
     assert "1 MiB" in events[-1].message
 
 
-def test_abort_closes_the_connection_before_the_next_chunk():
+FIRST = {
+    "openai": {"id": "c", "choices": [{"index": 0, "delta": {"content": "a"}}]},
+    "openai-responses": {"type": "response.output_text.delta", "output_index": 0, "item_id": "m", "delta": "a"},
+    "anthropic": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "a"}]}}]},
+}
+
+
+@pytest.mark.parametrize("provider", FIRST)
+def test_abort_reaches_the_server_on_every_wire(provider):
     states = []
 
     async def handler(request):
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for number in range(10):
+        for _ in range(10):
             states.append(request.transport is None or request.transport.is_closing())
             if states[-1]:
                 break
-            await response.write(b"data: " + json.dumps({"choices": [{"delta": {"content": str(number)}}]}).encode() + b"\n\n")
+            await response.write(b"data: " + json.dumps(FIRST[provider]).encode() + b"\n\n")
             await asyncio.sleep(0.2)
         return response
 
     async def main():
         async with Server(handler=handler).running() as url:
-            stream = model_at(url).stream(REQUEST)
+            stream = resolve(f"{provider}:m", base_url=url, api_key=SECRET).stream(REQUEST)
             async for event in stream:
                 if isinstance(event, m.TextDelta):
                     break
