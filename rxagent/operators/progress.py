@@ -58,7 +58,8 @@ def _progress(observer: abc.ObserverBase[Progress]) -> OnEvent:
             running[event.call_id] = event.tool_name
         elif isinstance(event, e.ToolEnd):
             running.pop(event.call_id, None)
-        after = _after(now, event, tuple(running.values()))
+        names = now.running if isinstance(event, e.MessageUpdate) else tuple(running.values())
+        after = _after(now, event, names)
         if after != now or isinstance(event, e.AgentStart):
             now = after
             emit(now)
@@ -94,10 +95,10 @@ def _after(now: Progress, event: _RUN, running: tuple[str, ...]) -> Progress:
 
 def _streaming(now: Progress, delta: ModelEvent) -> Progress:
     match delta:
-        case TextDelta():
-            return now._replace(phase="answering", characters=now.characters + len(delta.text))
-        case ThinkingDelta():
-            return now._replace(phase="thinking", characters=now.characters + len(delta.text))
+        case TextDelta() | ThinkingDelta():  # made at once: ten times as many of these as of all others
+            phase: Phase = "answering" if isinstance(delta, TextDelta) else "thinking"
+            characters = now.characters + len(delta.text)
+            return Progress(phase, now.turn, characters, now.running, now.finished, now.outcome)
         case ToolCallStart() | ToolCallDelta():
             return now._replace(phase="calling")
         case _:

@@ -23,6 +23,7 @@ _END = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_CANDIDATE = re.compile(rf"[{_STOPS}{_CJK_STOPS}\n]")
 # What may be the beginning of an end that the next piece decides.
 _UNDECIDED = _STOPS + _CJK_STOPS + _CLOSERS + _CJK_CLOSERS + " \t\r\n-+•>#0123456789"
 _HEADING = re.compile(r"\s*\#{1,6}\s")
@@ -62,7 +63,11 @@ class _Sentences(Reader):
         self._scanned = 0  # no sentence ends before here
 
     def take(self, text: str) -> None:
+        before = len(self._tail)
         self._tail += text
+        if self._scanned == before and before + len(text) <= self._longest and not _CANDIDATE.search(text):
+            self._scanned += len(text)
+            return
         at = 0
         while (cut := self._end(at)) is not None:
             self._say(self._tail[at:cut])
@@ -98,7 +103,8 @@ class _Sentences(Reader):
         if len(tail) > limit:
             space = max(tail.rfind(" ", at, limit), tail.rfind("\n", at, limit)) + 1
             return space if tail[at:space].strip() else limit
-        self._scanned = max(self._scanned, at + len(tail[at:].rstrip(_UNDECIDED)))
+        undecided = at + len(tail[at:].rstrip(_UNDECIDED))
+        self._scanned = max(self._scanned, undecided if _CANDIDATE.search(tail, undecided) else len(tail))
         return None
 
 
