@@ -8,6 +8,9 @@ from rxagent.marble.matching import look_up, text_of
 from rxagent.marble.vocabulary import CLASSES, ROLES, SHORT, principal
 from rxagent.messages import ToolResult
 
+# Fields whose values are words; other texts stand in quotes.
+_BARE = frozenset({"tool_name", "name", "outcome", "message.role", "target", "source", "kind", "stop_reason"})
+
 
 def describe(value: object) -> str:
     """``value`` in the words of a legend, as far as they reach; else its repr."""
@@ -35,21 +38,27 @@ def describe(value: object) -> str:
         "model_retry": ("delay", "error"),
     }.get(kind, principal(kind, 1))
     flags = [f"{flag}=True" for flag in ("is_error", "interrupted") if getattr(value, flag, False)]
-    return " ".join([word, *(_show(look_up(value, name)) for name in shown), *flags])
+    return " ".join([word, *(_show(look_up(value, name), name) for name in shown), *flags])
 
 
 def _describe_message(value: object) -> str:
     role = getattr(value, "role", None)
     if isinstance(role, str) and role in ROLES:
-        return f"{role} {text_of(value)!r}"
+        return f"{role} {quoted(text_of(value))}"
     if isinstance(value, ToolResult):
-        return f"result {text_of(value)!r}"
+        return f"result {quoted(text_of(value))}"
     return repr(value)
 
 
-def _show(value: object) -> str:
-    if isinstance(value, str) and value.isidentifier():
+def quoted(text: str) -> str:
+    """``text`` as a Python string, in double quotes where it can be."""
+    shown = repr(text)
+    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in shown else shown
+
+
+def _show(value: object, name: str) -> str:
+    if isinstance(value, str) and value.isidentifier() and name in _BARE and value not in ("True", "False", "None"):
         return value
     if isinstance(value, bool | int | float | type(None) | dict):
         return repr(cast("object", value)).replace(" ", "") if isinstance(value, dict) else repr(value)
-    return repr(text_of(value))
+    return quoted(text_of(value))

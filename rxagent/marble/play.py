@@ -16,7 +16,7 @@ from reactivex.scheduler import TimeoutScheduler
 
 from rxagent.flow import LoopClock
 from rxagent.marble.block import OUT, Block
-from rxagent.marble.faults import show_duration
+from rxagent.marble.faults import VirtualLoopError, show_duration
 from rxagent.marble.loop import Ending, VirtualLoop
 from rxagent.marble.meaning import Control, Failure, Legend, Value
 from rxagent.marble.notation import COMPLETE
@@ -95,8 +95,11 @@ class _Play:
         self.sources = build_sources(self.block, legend, self.loop, self._fault)
         names.update(self.sources)
         until = DEFAULT_UNTIL if self.block.until is None else self.block.until
-        self.played.ending = self.loop.play(until / 1_000_000_000, self._is_done)
-        self._close()
+        try:
+            self.played.ending = self.loop.play(until / 1_000_000_000, self._is_done)
+            self._close()
+        except VirtualLoopError as error:  # the clock stands still
+            self.played.raised = self.played.raised or str(error)
         return self.played
 
     def _begin(self, names: dict[str, object]) -> None:

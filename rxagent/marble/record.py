@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from rxagent import events as ev
 from rxagent.events import AnyEvent
-from rxagent.marble.describing import describe
+from rxagent.marble.describing import describe, quoted
 from rxagent.marble.diff import fresh_symbol
 from rxagent.marble.faults import MarbleError
 from rxagent.marble.notation import COMPLETE, write_line
@@ -157,8 +157,8 @@ class _Book:
         track, began = self.running.pop(event.call_id, (_Track(event.tool_name, self.now), at))
         frame = track.begins + at - began
         flag = " is_error=True" if event.is_error else ""
-        track.put(frame - track.begins, f"result {event.result.text!r}{flag}")
-        self.views["tools"].put(frame, f"tool_end {event.tool_name} {event.result.text!r}{flag}")
+        track.put(frame - track.begins, f"result {quoted(event.result.text)}{flag}")
+        self.views["tools"].put(frame, f"tool_end {event.tool_name} {quoted(event.result.text)}{flag}")
         self.now = max(self.now, frame)
 
     def _queued(self, at: int, event: ev.QueueChanged) -> None:

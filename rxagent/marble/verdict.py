@@ -9,7 +9,7 @@ from rxagent.marble.diff import Comparison, compare, report
 from rxagent.marble.faults import MarbleSyntaxError, show_duration
 from rxagent.marble.legend import Literal, Pattern, Slot
 from rxagent.marble.matching import fits, look_up
-from rxagent.marble.meaning import Legend
+from rxagent.marble.meaning import Failure, Legend, describe_happening
 from rxagent.marble.play import Played, ended_how
 from rxagent.marble.streams import Timed
 from rxagent.marble.views import VIEWS, view
@@ -55,12 +55,25 @@ def judge(block: Block, played: Played) -> Verdict:
         verdict.comparisons.append(comparison)
         if comparison.difference is not None:
             verdict.problems.append("\n".join([f"{expected.place}:", *report(comparison)]))
+    verdict.problems += _unexpected_failures(block, played)
     for row in block.states:
         verdict.problems += _judge_state(row, played, played.legend)
     verdict.problems += _judge_end(block, played)
     if verdict.problems and played.waiting:
         verdict.problems.append(f"{ended_how(played)}; still waiting:\n" + _indent("\n".join(played.waiting)))
     return verdict
+
+
+def _unexpected_failures(block: Block, played: Played) -> list[str]:
+    """Failures of results that no expected line is about; a view would hide them."""
+    told = {e.name for e in block.expected}
+    problems: list[str] = []
+    for name, events in played.outputs.items():
+        if name not in told and not (name == OUT and "events" in told):
+            for at, happening in events:
+                if isinstance(happening, Failure):
+                    problems.append(f"{block.expression_place}: {name} failed at {show_duration(at)}: {describe_happening(happening)}")
+    return problems
 
 
 def came(expected: Expected, block: Block, played: Played) -> list[Timed]:

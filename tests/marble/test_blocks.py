@@ -181,6 +181,17 @@ def test_a_block_whose_clock_races_is_cut_too():
     assert "never ended and was cut at" in problems("> rx.interval(0.001)\nout 0\nwhere 0 = number")
 
 
+async def racing():
+    while True:
+        await asyncio.sleep(0)
+
+
+def test_a_block_in_which_no_time_passes_is_cut_and_says_so():
+    block = read_block("> racing()\nout -|", Place("x.md", 1), "", WORDS)
+    (problem,) = judge(block, play(block, {**world(), "racing": racing})).problems
+    assert "the clock stands still at 0ms" in problem
+
+
 def test_a_block_in_which_everything_waits_says_what_waits():
     text = problems("import asyncio\n> asyncio.Event().wait()\nout -a|\nwhere a = True")
     assert "nothing is left to happen after 0ms; still waiting" in text
@@ -211,6 +222,11 @@ def test_the_final_state_is_asserted_by_path():
     assert holds(source + "list[1].k ~ /^x/  n=*\nwhere a = 1")
     assert "state: wanted n = 2, got 1" in problems(source + "n=2\nwhere a = 1")
     assert "there is no nope" in problems(source + "nope=2\nwhere a = 1")
+
+
+def test_a_failure_that_no_line_is_about_fails_the_block():
+    text = problems("s a#\n> {'one': s, 'two': s}\none a#\nwhere a = 1  # = KeyError('k')")
+    assert text == "x.md:2:3: two failed at 10ms: KeyError: 'k'"
 
 
 def test_a_block_that_expects_nothing_fails():

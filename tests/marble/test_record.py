@@ -85,5 +85,5 @@ def test_a_block_that_was_written_shows_what_there_was():
     text = live(*RUNS["one tool"])
     assert '> run("it\'s a question", model=model, tools=[search])' in text
     assert "call search(query='x')" in text
-    assert "result 'results for x\\nand more'" in text
+    assert 'result "results for x\\nand more"' in text
     assert text.startswith("scale    10ms\n")
