@@ -100,6 +100,8 @@ class Batch:
             call.reopen()
         elif past.open or past.lost:
             return await self._recover(call, past)
+        elif past.asked and past.started_at > progress.began_at:
+            return self._asked_before(call, past)
         elif asked and not call.resumable:
             call.ask_again(asked)
         return True
@@ -108,7 +110,6 @@ class Batch:
         """Does what was decided about a call nobody knows the end of; False if there is nothing to run or to end."""
         progress = self.scope.session.progress
         decision = decided(past, progress, self.scope.recovery)
-        again = progress.resumed and progress.turn == 0
         if decision == "rerun":
             if past.open:
                 await call.cut()
@@ -118,12 +119,15 @@ class Batch:
         if decision != "ask":
             call.preset(given_result(call.name, decision))
             return True
-        question = question_of(past, progress)
-        if past.lost and not again:  # it was ended as lost in this very turn
-            self._interrupts[call.id] = (question,)
-            return False
-        call.ask_again((question,), lost=True)
+        if past.asked and past.started_at > progress.began_at:
+            return self._asked_before(call, past)
+        call.ask_again((question_of(past, progress),), lost=True)
         return True
+
+    def _asked_before(self, call: Call, past: CallProgress) -> bool:
+        """The call has asked in this very run, whose process died before it could stop for the answers."""
+        self._interrupts[call.id] = past.asked
+        return False
 
     async def _wait(self, until: str) -> None:
         done, _ = await asyncio.wait(tuple(self._running), return_when=until)

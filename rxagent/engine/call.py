@@ -13,6 +13,7 @@ from typing import cast
 
 from reactivex import Observable
 
+from rxagent.engine.asking import waiting
 from rxagent.engine.host import Host
 from rxagent.engine.scope import Ended, HookFailed, Scope
 from rxagent.errors import RxAgentError, StoreError, ToolFailed, ToolInterrupted
@@ -26,9 +27,6 @@ from rxagent.tools import BoundCall, Tool, ToolContext, as_result, error_result,
 
 class Abandoned(RxAgentError):
     """A tool that was told to stop went on beyond its grace period; what it still does is ignored."""
-
-
-WAITING = ToolResult(summary="waiting for an answer")
 
 
 class Call(Host):
@@ -97,8 +95,8 @@ class Call(Host):
 
     def ask_again(self, questions: Sequence[Interrupt], *, lost: bool = False) -> None:
         """The call will not run: it waits for answers to these. ``lost``: about how it ended."""
-        self._preset, self._lost = WAITING, lost
         self.waits_for(questions)
+        self._preset, self._lost = waiting(questions), lost
 
     async def cut(self) -> None:
         """Ends what a dead process began, so that the call can begin again."""
@@ -181,7 +179,7 @@ class Call(Host):
         if self._problem is None:
             self._problem = await self._before()
         if self._asked:
-            return WAITING
+            return waiting(self._asked)
         if self._problem is not None:
             return self._problem
         try:
@@ -190,7 +188,7 @@ class Call(Host):
             return error_result(f"{self._call.name} was not run: its start could not be stored: {error}")
         result = await self._execute()
         if self._asked:
-            return WAITING
+            return waiting(self._asked)
         return result if self._signal.cancelled else await self._after(result)
 
     def _cancelled_text(self) -> str:

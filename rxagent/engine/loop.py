@@ -8,6 +8,7 @@
 import asyncio
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from pydantic import JsonValue, ValidationError
 
@@ -20,6 +21,7 @@ from rxagent.events import (
     AgentStart,
     ConfigChanged,
     ErrorInfo,
+    Interrupt,
     Interrupted,
     MessageEnd,
     MessageStart,
@@ -177,6 +179,8 @@ class Loop:
             go_on = await self._rest_of_turn(turn)
         elif progress.stopped:
             raise Ended("interrupted")
+        elif questions := tuple(question for call in progress.unanswered for question in call.asked):
+            await self._stop(questions)
         elif turn >= 0 and progress.message is not None:
             go_on = await self._turn_over(turn, progress.message, progress.results, go_on=progress.went_on)
         return turn + 1, go_on, (*progress.inputs, *inbox.next_steering())
@@ -256,10 +260,14 @@ class Loop:
         scope = self._scope
         await scope.emit(TurnEnd(message, end.messages, origin=scope.origin))
         if end.interrupts:
-            await scope.emit(Interrupted(end.interrupts, origin=scope.origin))
-            raise Ended("interrupted")
+            await self._stop(end.interrupts)
         go_on = bool(end.messages) and not end.terminate and message.stop_reason != "content_filter"
         return await self._turn_over(turn, message, end.messages, go_on=go_on)
+
+    async def _stop(self, questions: tuple[Interrupt, ...]) -> NoReturn:
+        """Ends the run until there are answers."""
+        await self._scope.emit(Interrupted(questions, origin=self._scope.origin))
+        raise Ended("interrupted")
 
     async def _turn_over(
         self, turn: int, message: AssistantMessage, results: tuple[ToolResultMessage, ...], *, go_on: bool

@@ -26,7 +26,8 @@ SCHEMA: JsonObject = {
 
 def question_of(call: CallProgress, progress: Progress) -> Interrupt:
     """The question about a lost call: the one that is asked already, or a new one."""
-    asked = [interrupt for interrupt in progress.interrupts if interrupt.call_id == call.call.id and MARK in interrupt.id]
+    questions = (*call.asked, *progress.interrupts)
+    asked = [question for question in questions if question.call_id == call.call.id and MARK in question.id]
     if asked:
         return asked[0]
     text = (

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from rxagent.engine.asking import asked_in
 from rxagent.events import agent as e
 from rxagent.messages import AnyMessage, AssistantMessage, JsonObject, ToolCall, ToolResult, ToolResultMessage, Usage
 
@@ -22,6 +23,7 @@ class CallProgress:
     """One call of the present turn. Neither ``started`` nor ``result``: not begun.
 
     ``lost``: it was begun by a process that died, and has been ended as such. ``started_at``: seq of its latest start.
+    ``asked``: the questions it has asked.
     """
 
     call: ToolCall
@@ -29,6 +31,7 @@ class CallProgress:
     started_at: int = -1
     interrupted: bool = False
     lost: bool = False
+    asked: tuple[e.Interrupt, ...] = ()
     args: JsonObject | str = field(default_factory=dict[str, JsonValue])
     result: ToolResult | None = None
     answered: ToolResultMessage | None = None
@@ -52,6 +55,7 @@ class Progress:
     path: tuple[str, ...]
     speaker: str = ""
     successor: str | None = None
+    began_at: int = -1
     run_id: str = ""
     run_open: bool = False
     turn: int = -1
@@ -108,6 +112,7 @@ class Progress:
                 if (call := self.calls.get(event.call_id)) is not None:
                     call.interrupted, call.args = event.interrupted, event.args
                     call.lost = event.interrupted and event.is_error
+                    call.asked = asked_in(event.result) if event.interrupted else ()
                     call.result = None if event.interrupted else event.result
             case e.TurnEnd():
                 self.turn_open, self.went_on = False, self._goes_on(event)
@@ -145,6 +150,7 @@ class Progress:
 
     def _begin(self, event: e.AgentStart) -> None:
         self.run_id, self.run_open, self.turn, self.outcome, self.error = event.origin.run_id, True, -1, None, None
+        self.began_at = event.seq
         self.stopped, self.opened, self.speaker, self.went_on = False, None, event.origin.agent, True
         self.inputs, self.appended, self.usage = list(event.input), [], Usage()
         self.resumed = event.resumes is not None
