@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from reactivex import Observable, abc
 
-from rxagent.engine.closing import left
-from rxagent.engine.closing import publish_left
+from rxagent.engine.closing import left, publish_left
 from rxagent.engine.cold import running_loop
 from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches
 from rxagent.engine.inbox import Inbox, QueueMode
@@ -93,7 +92,7 @@ class Agent:
         self.tool_mode: ToolMode = "parallel"
         self._output_type = output
         self._output = Output(output) if output is not None else None
-        self._setup = Setup(as_models(model), system_prompt, thinking_level, as_tools(tools))
+        self._setup = self._home = Setup(as_models(model), system_prompt, thinking_level, as_tools(tools))
         self._errors: Hub[Fault] = Hub()
         self._inbox = Inbox(self._queue_changed)
         self._seed = as_messages(list(messages))
@@ -464,7 +463,7 @@ class Agent:
     def over(self, session: Session) -> "Agent":
         """An agent like this one on another session; this one's own transcript and queues stay as they are."""
         twin = copy(self)
-        twin._setup = replace(self._setup)
+        twin._setup = twin._home = replace(self._home)
         twin._holder = None
         twin._inbox = Inbox(twin._queue_changed)
         twin._inbox.steering, twin._inbox.follow_ups = session.state.steering, session.state.follow_ups
@@ -510,7 +509,7 @@ class Agent:
 
     def profile(self) -> Profile:
         """What a run of this agent on another session, or as a tool, is made with."""
-        return replace(self._own_profile(), setup=replace(self._setup))
+        return replace(self._own_profile(), setup=replace(self._home))
 
     def find(self, name: str) -> Profile:
         """The profile of this agent, or of one it can hand over to, directly or by others.
@@ -522,7 +521,7 @@ class Agent:
         for agent in seen:
             if agent.name == name:
                 return agent.profile()
-            targets = [getattr(tool, "target", None) for tool in agent.tools]
+            targets = [getattr(tool, "target", None) for tool in agent._home.tools]
             seen.extend(target for target in targets if isinstance(target, Agent) and target not in seen)
         raise UsageError(f"no agent {name!r} can be reached from {self.name!r} by handoff(…); found {[a.name for a in seen]}")
 
@@ -533,9 +532,9 @@ class Agent:
 
     def _own_profile(self) -> Profile:
         config = LoopConfig(
-            model=self._setup.models,
+            model=self._home.models,
             name=self.name,
-            thinking_level=self._setup.thinking_level,
+            thinking_level=self._home.thinking_level,
             streaming=self.streaming,
             output=self._output_type,
             hooks=self.hooks,
@@ -544,7 +543,7 @@ class Agent:
             tool_mode=self.tool_mode,
             deps=self.deps,
         )
-        return Profile(self.name, self._setup, config, self._output, self._seed, self.find)
+        return Profile(self.name, self._home, config, self._output, self._seed, self.find)
 
     def _hold(self, profile: Profile) -> None:
         """Another agent has the conversation from here on; the limits stay this one's."""

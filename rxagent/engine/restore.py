@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rxagent.engine.session import Branch, Session
-from rxagent.events import AgentStart, AnyEvent, MessageEnd, MessageUpdate, SessionStart, ToolEnd, ToolStart
+from rxagent.events import AgentStart, AnyEvent, MessageEnd, MessageUpdate, QueueChanged, SessionStart, ToolEnd, ToolStart
 from rxagent.messages import AnyMessage
 from rxagent.state import AgentState, reduce
 
@@ -47,6 +47,14 @@ class Restoring:
 
 
 def _messages_of(event: AnyEvent) -> tuple[AnyMessage, ...]:
-    if isinstance(event, MessageEnd):
-        return (event.message,)
-    return event.messages if isinstance(event, SessionStart) else ()
+    match event:
+        case MessageEnd():
+            return (event.message,)
+        case SessionStart():
+            return event.messages
+        case AgentStart():
+            return event.input
+        case QueueChanged():
+            return (*event.steering, *event.follow_ups)
+        case _:
+            return ()
