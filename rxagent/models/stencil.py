@@ -79,7 +79,8 @@ class Stencil:
 def _text(raw: bytes) -> str | None:
     """What stands between the quotes of a string; None if it is not one string or not valid."""
     try:
+        text = raw.decode()
         # with a quote in it, it is one string only if the quote is escaped; the parser knows
-        return from_json(b'"%b"' % raw) if b"\\" in raw or b'"' in raw else raw.decode()
+        return from_json(b'"%b"' % raw) if "\\" in text or '"' in text else text
     except ValueError:
         return None
