@@ -18,7 +18,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     async def main() -> None:
         await pyfuncitem.obj(**arguments)
-        await asyncio.sleep(0)
+        for _ in range(3):  # a cancelled task needs a step or two to end
+            await asyncio.sleep(0)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, f"tasks left behind: {left}"
 

@@ -8,6 +8,7 @@ import pytest
 
 from rxagent.errors import UsageError, WouldDeadlock
 from rxagent.flow import Fault, Gate, Hub, emit, publish, subscribe_async
+from rxagent.marble.loop import VirtualLoop
 
 
 async def test_the_source_waits_for_the_handler_of_each_value() -> None:
@@ -163,16 +164,21 @@ async def test_a_handler_that_holds_too_long_is_dropped_with_a_report_and_the_so
     assert not hub.observed
 
 
-async def test_no_timer_is_left_of_a_hold_that_ended_in_time() -> None:
-    hub = Hub[int]()
+def test_no_timer_is_left_of_a_hold_that_ended_in_time() -> None:
+    loop = VirtualLoop()
 
     async def quick(_: int) -> None:
-        await asyncio.sleep(0)
+        await asyncio.sleep(1)
 
-    subscribe_async(hub, quick, hold_timeout=1000)
-    await emit(hub.on_next, 1)
-    timers: list[asyncio.TimerHandle] = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
-    assert all(timer.cancelled() for timer in timers)
+    async def main() -> None:
+        hub = Hub[int]()
+        subscribe_async(hub, quick, hold_timeout=1000)
+        await emit(hub.on_next, 1)
+        assert loop.time() == 1
+        assert loop.pending_timers() == []
+
+    loop.run_until_complete(main())
+    loop.close()
 
 
 async def test_waiting_for_the_run_that_waits_for_the_handler_raises() -> None:
