@@ -77,15 +77,19 @@ class _Answers:
         """Takes in what is no update."""
         match event:
             case e.MessageStart(message=AssistantMessage()) if self._own.takes(event.origin):
+                self._withdraw(event.origin)  # of an attempt that nobody ended
                 self.shown[_key(event.origin)] = None
             case e.MessageEnd(message=AssistantMessage() as message) if self._own.takes(event.origin):
                 self._end(message, self.shown.pop(_key(event.origin), 0))
             case e.ModelRetry() | e.AgentStart() if self._own.takes(event.origin):
-                count = self.shown.pop(_key(event.origin), None)
-                if count:
-                    self._hear.emit(Withdrawn(self._withdrawn, count))
+                self._withdraw(event.origin)
             case _:
                 pass
+
+    def _withdraw(self, origin: e.Origin) -> None:
+        count = self.shown.pop(_key(origin), None)
+        if count:
+            self._hear.emit(Withdrawn(self._withdrawn, count))
 
     def _end(self, message: AssistantMessage, count: int | None) -> None:
         if count is None:  # nothing was streamed: here is all of it

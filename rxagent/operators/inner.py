@@ -1,13 +1,13 @@
 """Operators of Observables: `tool_executions`, one inner Observable per call, and `live_messages`, one per message."""
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, RefCountDisposable, SingleAssignmentDisposable
 
 from rxagent.events import agent as e
-from rxagent.flow import Replay
+from rxagent.flow import Fault, Replay, print_fault
 from rxagent.messages import AnyMessage, AssistantMessage
 from rxagent.operators.kit import OnEvent, Operator, Outermost
 
@@ -34,14 +34,14 @@ def tool_executions() -> Operator[Observable[e.ToolLevel]]:
         def on_next(event: e.AnyEvent) -> None:
             match event:
                 case e.ToolStart() if own.takes(event.origin):
-                    outer.open((event.origin.session_id, event.call_id), event.origin).on_next(event)
+                    key = (event.origin.session_id, event.call_id)
+                    outer.open(key, event.origin)
+                    outer.put(key, event)
                 case e.ToolUpdate() | e.ToolEnd():
                     key = (event.origin.session_id, event.call_id)
-                    inner = outer.inner.get(key)
-                    if inner is not None:
-                        inner.on_next(event)
-                        if isinstance(event, e.ToolEnd):
-                            outer.close(key)
+                    outer.put(key, event)
+                    if isinstance(event, e.ToolEnd):
+                        outer.close(key)
                 case e.AgentStart():
                     own.takes(event.origin)
                 case e.AgentEnd():
@@ -76,17 +76,16 @@ def live_messages() -> Operator[Observable[AnyMessage]]:
             key = (event.origin.run_id, event.origin.path)
             match event:
                 case e.MessageUpdate():
-                    inner = outer.inner.get(key)
-                    if inner is not None:
-                        inner.on_next(event.message)
+                    # An update that was read by itself has no message.
+                    if cast("AssistantMessage | None", event.message) is not None:
+                        outer.put(key, event.message)
                 case e.MessageStart() if own.takes(event.origin):
-                    inner = outer.inner.get(key) if isinstance(event.message, AssistantMessage) else None
-                    (inner or outer.open(key, event.origin)).on_next(event.message)
+                    if not (key in outer.inner and isinstance(event.message, AssistantMessage)):
+                        outer.open(key, event.origin)
+                    outer.put(key, event.message)
                 case e.MessageEnd():
-                    inner = outer.inner.get(key)
-                    if inner is not None:
-                        inner.on_next(event.message)
-                        outer.close(key)
+                    outer.put(key, event.message)
+                    outer.close(key)
                 case e.AgentStart():
                     own.takes(event.origin)
                     outer.close_run(event.origin)
@@ -103,19 +102,20 @@ def live_messages() -> Operator[Observable[AnyMessage]]:
 class _Outer(Generic[K, T]):
     """The open inner Observables of one subscription, and the count of who still needs the source."""
 
-    __slots__ = ("_emit", "_needed", "_of", "inner")
+    __slots__ = ("_emit", "_faults", "_needed", "_of", "_putting", "inner")
 
     def __init__(self, observer: abc.ObserverBase[Observable[T]], needed: RefCountDisposable) -> None:
         self._emit = observer.on_next
         self._needed = needed
         self._of: dict[K, e.Origin] = {}
+        self._faults: list[Fault] = []
+        self._putting = False
         self.inner: dict[K, Replay[T]] = {}
 
-    def open(self, key: K, origin: e.Origin) -> Replay[T]:
+    def open(self, key: K, origin: e.Origin) -> None:
         """Makes an inner Observable and hands it out."""
-        if key in self.inner:
-            self.close(key)
-        replay = self.inner[key] = Replay[T]()
+        self.close(key)
+        replay = self.inner[key] = Replay[T](on_fault=self._fault)
         self._of[key] = origin
         needed = self._needed
 
@@ -123,12 +123,35 @@ class _Outer(Generic[K, T]):
             return CompositeDisposable(needed.disposable, replay.subscribe(observer, scheduler=scheduler))
 
         self._emit(Observable(subscribe))
-        return replay
+
+    def put(self, key: K, value: T) -> None:
+        """Gives one its next item. What an observer of it raises is the source's to report, as in any chain."""
+        replay = self.inner.get(key)
+        if replay is None:
+            return
+        self._putting = True
+        try:
+            replay.on_next(value)
+        finally:
+            self._putting = False
+        if self._faults:
+            faults, self._faults = self._faults, []
+            for fault in faults[1:]:
+                print_fault(fault)
+            raise faults[0].error
+
+    def _fault(self, fault: Fault) -> None:
+        if self._putting:
+            self._faults.append(fault)
+        else:
+            print_fault(fault)
 
     def close(self, key: K) -> None:
-        """Completes one."""
-        del self._of[key]
-        self.inner.pop(key).on_completed()
+        """Completes one, if it is open."""
+        replay = self.inner.pop(key, None)
+        if replay is not None:
+            del self._of[key]
+            replay.on_completed()
 
     def close_run(self, origin: e.Origin) -> None:
         """Completes those of a run that is over."""

@@ -1,5 +1,7 @@
 """tool_executions and live_messages: one inner Observable per call and per message, replaying."""
 
+from dataclasses import replace
+
 import reactivex as rx
 from hypothesis import given
 from operator_harness import CHILD, END, answer, attempt, hub, numbered, play, play_nested, user
@@ -8,7 +10,7 @@ from strategies import logs
 
 from rxagent import events as e
 from rxagent import operators as ops
-from rxagent.flow import hold, publish
+from rxagent.flow import Hub, hold, publish
 from rxagent.messages import AssistantMessage
 
 
@@ -139,3 +141,26 @@ def test_a_hold_on_an_inner_item_holds_the_event():
         assert pending.held
         releases.pop()()
         assert not pending.held
+
+
+def test_what_an_inner_observer_raises_is_reported_by_the_source_like_any_other_fault():
+    faults, got = [], []
+    source = Hub(faults.append)
+    source.pipe(ops.tool_executions()).subscribe(lambda inner: inner.subscribe(lambda item: 1 / 0))
+    source.subscribe(got.append)
+    events = numbered([start("c1"), update("c1"), end("c1")])
+    for event in events:
+        source.on_next(event)
+    assert [type(fault.error) for fault in faults] == [ZeroDivisionError]
+    assert got == events
+
+
+def test_an_observer_that_raises_on_what_it_missed_is_reported_and_breaks_nothing(capsys):
+    streams = play(numbered([start("c1"), end("c1")]), ops.tool_executions())[:-1]
+    streams[0].subscribe(lambda item: 1 / 0)
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_updates_read_one_by_one_add_nothing_to_a_live_message():
+    bare = [replace(x, message=None) if isinstance(x, e.MessageUpdate) else x for x in numbered(answer("he", "y"))]
+    assert [m.text for m in play_nested(bare, ops.live_messages())[0][:-1]] == ["", "hey"]

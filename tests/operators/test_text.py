@@ -103,6 +103,11 @@ def test_an_answer_that_was_cut_off_by_a_crash_is_withdrawn_by_the_next_run():
     assert shown(play(log, ops.text_deltas())[:-1]) == "found"
 
 
+def test_an_attempt_that_nobody_ended_is_withdrawn_by_the_next_answer():
+    log = numbered([*answer("lost")[:-1], *answer("found", aid="a2")])
+    assert shown(play(log, ops.text_deltas())[:-1]) == "found"
+
+
 def test_an_unstreamed_answer_comes_in_one_piece_and_needs_no_second_branch():
     log = numbered([e.AgentStart(), *answer("he", "y", unstreamed=True)])
     assert play(log, ops.text_deltas()) == ["hey", END]
