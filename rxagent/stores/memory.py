@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Sequence
+from typing import cast
 
 from rxagent.errors import StoreClosed
-from rxagent.events import AnyEvent
+from rxagent.events import AnyEvent, EventReader, MessageUpdate
 from rxagent.log import SessionInfo
 from rxagent.stores.medium import Append, Outcome, check_seq
 from rxagent.stores.openings import message_time
@@ -30,6 +31,7 @@ class _Memory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._logs: dict[str, list[AnyEvent]] = {}
+        self._readers: dict[str, EventReader] = {}
         self._closed = False
 
     def prepare(self, session_id: str, first_seq: int, events: Sequence[AnyEvent]) -> Append:
@@ -43,8 +45,20 @@ class _Memory:
         log = self._logs.get(append.session_id, [])
         refused = check_seq(append, len(log))
         if refused is None and append.events:
-            self._logs.setdefault(append.session_id, log).extend(append.events)
+            events = self._with_messages(append, log)
+            self._logs.setdefault(append.session_id, log).extend(events)
         return refused
+
+    def _with_messages(self, append: Append, log: list[AnyEvent]) -> Sequence[AnyEvent]:
+        """The events; where updates come as their deltas alone, with the messages that these amount to."""
+        reader = self._readers.get(append.session_id)
+        if reader is None:
+            if not any(_lacks_message(event) for event in append.events):
+                return append.events
+            reader = self._readers[append.session_id] = EventReader()
+            for event in log:
+                reader.fold(event)
+        return [reader.fold(event) for event in append.events]
 
     def part(self, session_id: str, start: int, stop: int) -> list[AnyEvent]:
         with self._lock:
@@ -71,7 +85,11 @@ class _Memory:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            self._logs = {}
+            self._logs, self._readers = {}, {}
+
+
+def _lacks_message(event: AnyEvent) -> bool:
+    return isinstance(event, MessageUpdate) and cast("object", event.message) is None
 
 
 def _info(session_id: str, log: list[AnyEvent]) -> SessionInfo:
@@ -81,7 +99,7 @@ def _info(session_id: str, log: list[AnyEvent]) -> SessionInfo:
 
 
 class MemoryStore(Store):
-    """Event logs in memory, as the very objects that were appended. Gone with the store.
+    """Event logs in memory, as the very objects that were appended (an update that lacks its message gets one). Gone with the store.
 
     It needs no threads, and `SessionLocked` never comes: the store itself is the only way to write.
     """

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rxagent.errors import RxAgentError, StoreClosed, StoreCorrupt, UsageError, WrongSeq
+from rxagent.errors import RxAgentError, StoreClosed, StoreCorrupt, StoreError, UsageError, WrongSeq
 from rxagent.events import AnyEvent
 from rxagent.log import SessionInfo
 from rxagent.stores.locks import SessionLocks
@@ -183,20 +183,24 @@ class _Sqlite:
             raise self.damaged("that was found before, so nothing is written any more")
         if found is None:
             with translated(self._path):
-                found = connect(self._path)
-                if purpose == "write":
-                    self._check(found)
-            self._connections[purpose] = found
+                found = self._connections[purpose] = connect(self._path)
+            if purpose == "write":
+                self._check(found)
         return found
 
     def _check(self, db: sqlite3.Connection) -> None:
         """Before the first write: a damaged file shall stay as it is."""
         if os.path.getsize(self._path) > CHECKED_BYTES:  # noqa: PTH202 - a path is text all through this room
             return
-        problem = db.execute("PRAGMA quick_check(1)").fetchone()[0].decode()
-        if problem != "ok":
-            self._damaged = True
-            raise self.damaged(problem)
+        try:
+            with translated(self._path):
+                problem = db.execute("PRAGMA quick_check(1)").fetchone()[0].decode()
+            if problem != "ok":
+                raise self.damaged(problem)
+        except StoreError as error:
+            self._disconnect("write")
+            self._damaged = isinstance(error, StoreCorrupt)
+            raise
 
     def _disconnect(self, purpose: str) -> None:
         db = self._connections.pop(purpose, None)

@@ -170,6 +170,20 @@ def test_any_session_comes_back_the_same_from_anywhere_in_it(kind, log, data):
         asyncio.run(main(Path(folder)))
 
 
+def test_updates_that_come_as_their_deltas_alone_get_their_messages(make):
+    origin = Origin("s", "r", "a", ("a",))
+    bare = numbered([SessionStart(origin=origin), *answer(origin, "abc"), *answer(origin, "xy")])
+
+    async def main():
+        async with make() as store:
+            await store.append("s", 0, bare[:3])
+            await store.append("s", 3, bare[3:])
+            assert texts(await store.load("s")) == texts(folded(bare))
+            assert texts(await store.load("s", 3)) == texts(folded(bare))[3:]
+
+    asyncio.run(main())
+
+
 def test_events_get_their_numbers_when_they_enter(make):
     async def main():
         async with make() as store:
