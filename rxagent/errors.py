@@ -18,6 +18,7 @@ RxAgentError
 │   ├── RunAborted             somebody called ``abort``
 │   ├── RunInterrupted         the run waits for answers
 │   └── LimitReached           ``Limits`` ended the run
+├── LoopGone                   a GUI's event loop has ended, or its window is closed
 ├── ToolFailed                 a tool says "no" to the model, without a traceback
 ├── ToolInterrupted            control flow of ``ctx.interrupt``; tools let it pass
 ├── McpServerError             a tool server can't be reached, or broke off
@@ -111,6 +112,10 @@ class RunInterrupted(RunFailed):
 
 class LimitReached(RunFailed):
     """A limit ended the run; the message names it."""
+
+
+class LoopGone(RxAgentError):
+    """A GUI's event loop has ended or its window is closed; a bridge to it ends quietly."""
 
 
 class ToolFailed(RxAgentError):
