@@ -99,7 +99,7 @@ def _info(session_id: str, log: list[AnyEvent]) -> SessionInfo:
 
 
 class MemoryStore(Store):
-    """Event logs in memory, as the very objects that were appended (an update that lacks its message gets one). Gone with the store.
+    """Event logs in memory, gone with the store; events are kept as they are, updates without a message get theirs.
 
     It needs no threads, and `SessionLocked` never comes: the store itself is the only way to write.
     """

@@ -84,7 +84,7 @@ async def count(to: int, ctx: Context) -> str:
 @server.tool()
 async def hang(path: str) -> str:
     """Leaves a mark when it begins and when it is cancelled."""
-    await anyio.Path(path).write_text("begun")
+    Path(path).write_text("begun")
     try:
         await anyio.sleep_forever()
     except anyio.get_cancelled_exc_class():
