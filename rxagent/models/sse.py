@@ -76,11 +76,11 @@ class SseDecoder:
                 out.extend([(name, data) for data in events])
                 return
         for block in chunk[:-2].split(b"\n\n"):
-            name, newline, data = block.partition(b"\n")
-            if not newline and name.startswith(b"data: "):
-                out.append(("", name[6:]))
-            elif name.startswith(b"event: ") and data.startswith(b"data: ") and b"\n" not in data:
-                out.append((name[7:].decode("utf-8", "replace"), data[6:]))
+            title, newline, data = block.partition(b"\n")
+            if not newline and title.startswith(b"data: "):
+                out.append(("", title[6:]))
+            elif title.startswith(b"event: ") and data.startswith(b"data: ") and b"\n" not in data:
+                out.append((title[7:].decode("utf-8", "replace"), data[6:]))
             else:
                 self._lines(block + b"\n\n", out)
 
