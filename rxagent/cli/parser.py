@@ -1,6 +1,7 @@
 """What can be asked of the command: its subcommands and their options, as argparse has them."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from typing import get_args
 
@@ -38,7 +39,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from importlib.metadata import version
 
-        parser.exit(message=f"rxagent {version('rxagent')}\n")
+        sys.stdout.write(f"rxagent {version('rxagent')}\n")
+        parser.exit()
 
 
 def _run(add: Add) -> None:

@@ -52,8 +52,8 @@ def read_settings(arguments: Namespace) -> Settings:
     path, is_own = _config_file(cast("str | None", arguments.config))
     from_file = _read_file(path, required=is_own) if path is not None else {}
     words = cast("Sequence[str]", given.pop("prompt", ()))
-    if "RXAGENT_MODEL" in os.environ and os.environ["RXAGENT_MODEL"].strip():
-        from_file["model"] = os.environ["RXAGENT_MODEL"].strip()
+    if "model" in given and from_file.get("model", given["model"]) != given["model"]:
+        from_file = {key: value for key, value in from_file.items() if key not in ("base_url", "api_key")}  # of another model
     settings = _checked({**from_file, **given}, str(path))
     return settings.model_copy(update={"prompt": read_prompt(words, settings)}) if hasattr(arguments, "prompt") else settings
 

@@ -38,6 +38,7 @@ class Place:
     def __init__(self) -> None:
         self.fresh = True
         self.has_status = False  # a line that the next text takes the place of
+        self.writer: Pen | None = None  # who wrote last
 
 
 class Pen:
@@ -55,9 +56,12 @@ class Pen:
             reconfigure(errors="replace")  # a lone surrogate, or a terminal that lacks the letters
 
     def write(self, text: str, style: str = "plain") -> None:
-        """Writes text as it is."""
+        """Writes text as it is, on a line of its own if somebody else began the present one."""
         if not text or self._gone:
             return
+        if self._place.writer is not self:
+            self.fresh()
+            self._place.writer = self
         if self.is_terminal:
             text = _CONTROL.sub(_shown, text)
         self._place.fresh = text.endswith("\n")

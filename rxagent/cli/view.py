@@ -41,9 +41,8 @@ class TextView:
     def _text(self, piece: str) -> None:
         if isinstance(piece, Withdrawn):
             self._once.withdraw()
-            return
-        self._terminal.remarks.fresh()
-        self._once.piece(piece)
+        else:
+            self._once.piece(piece)
 
     def _thought(self, piece: str) -> None:
         if not isinstance(piece, Withdrawn):
