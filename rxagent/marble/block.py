@@ -1,17 +1,17 @@
 """A marble block as parsed: its inputs, its expression, what is expected of it.
 
-    scale    10ms                 how long a column lasts (10ms if not said)
-    until    1s                   when the observation ends, if nothing ends it before
-    from my.package import thing  names for the expression
-    source   -a-b|                an input: cold; with ^ it is hot, and ^ is time zero
-    source.2 -c|                  what its second subscriber gets
-    observe  --^---!              when the result is subscribed, and disposed
-    > source.pipe(thing())        one Python expression; further > lines continue it
-    out      -A-B|                what comes out
-    source   ^---!                when the input was subscribed, = held and disposed
-    state    is_streaming=False   what the final state says
-    left     nothing              what is left over afterwards
-    where    a = 1   b = 2        what the symbols stand for
+scale    10ms                 how long a column lasts (10ms if not said)
+until    1s                   when the observation ends, if nothing ends it before
+from my.package import thing  names for the expression
+source   -a-b|                an input: cold; with ^ it is hot, and ^ is time zero
+source.2 -c|                  what its second subscriber gets
+observe  --^---!              when the result is subscribed, and disposed
+> source.pipe(thing())        one Python expression; further > lines continue it
+out      -A-B|                what comes out
+source   ^---!                when the input was subscribed, = held and disposed
+state    is_streaming=False   what the final state says
+left     nothing              what is left over afterwards
+where    a = 1   b = 2        what the symbols stand for
 """
 
 from dataclasses import dataclass, field

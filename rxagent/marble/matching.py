@@ -39,8 +39,7 @@ def _fields_fit(term: Term, value: object, evaluate: Evaluate) -> bool:
     if len(names) < len(term.positional):
         raise ValueError(f"{term.word} takes fewer values without a name; write field=value")
     return all(
-        _field_fits(value, name, slot, evaluate)
-        for name, slot in (*zip(names, term.positional, strict=True), *term.fields)
+        _field_fits(value, name, slot, evaluate) for name, slot in (*zip(names, term.positional, strict=True), *term.fields)
     )
 
 

@@ -93,9 +93,7 @@ def _check_symbol(char: str, place: Place) -> None:
             "are one symbol of the legend, as in  G = a b |",
         )
     if char in _NEVER_A_SYMBOL or not char.isprintable():
-        raise MarbleSyntaxError(
-            place, f"{char!r} can't stand for an event; expected a letter, a digit, or one of - | # ^ ! = ."
-        )
+        raise MarbleSyntaxError(place, f"{char!r} can't stand for an event; expected a letter, a digit, or one of - | # ^ ! = .")
 
 
 def is_symbol(text: str) -> bool:

@@ -206,9 +206,7 @@ class HotSource(Source):
             timer.cancel()
 
 
-def build_sources(
-    block: Block, legend: Legend, loop: asyncio.AbstractEventLoop, on_fault: OnFault
-) -> dict[str, Source]:
+def build_sources(block: Block, legend: Legend, loop: asyncio.AbstractEventLoop, on_fault: OnFault) -> dict[str, Source]:
     """The inputs of ``block`` by name."""
     sources: dict[str, Source] = {}
     for name in block.input_names:

@@ -72,7 +72,9 @@ def _unexpected_failures(block: Block, played: Played) -> list[str]:
         if name not in told and not (name == OUT and "events" in told):
             for at, happening in events:
                 if isinstance(happening, Failure):
-                    problems.append(f"{block.expression_place}: {name} failed at {show_duration(at)}: {describe_happening(happening)}")
+                    problems.append(
+                        f"{block.expression_place}: {name} failed at {show_duration(at)}: {describe_happening(happening)}"
+                    )
     return problems
 
 

@@ -15,8 +15,8 @@ def task_order(task: asyncio.Task[Any]) -> tuple[int, str]:
 def _innermost(awaitable: object) -> tuple[str, int, str] | None:
     place: tuple[str, int, str] | None = None
     while awaitable is not None:
-        frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "gi_frame", None) or getattr(
-            awaitable, "ag_frame", None
+        frame = (
+            getattr(awaitable, "cr_frame", None) or getattr(awaitable, "gi_frame", None) or getattr(awaitable, "ag_frame", None)
         )
         if frame is not None:
             place = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)

@@ -97,7 +97,12 @@ def slow(seconds: float) -> Callable[[Observable[T]], Observable[T]]:
 
             def on_next(value: T) -> None:
                 held = flow.hold()
-                timer = asyncio.get_running_loop().call_later(seconds, lambda: release.pop(timer)())
+
+                def let_go() -> None:
+                    del release[timer]
+                    held.release()
+
+                timer = asyncio.get_running_loop().call_later(seconds, let_go)
                 release[timer] = held
                 observer.on_next(value)
 

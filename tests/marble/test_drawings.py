@@ -3,7 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -26,7 +26,7 @@ Box = tuple[float, float, float, float]
 
 def boxes(svg: str) -> tuple[Box, list[tuple[str, Box]]]:
     """The page, and each text with the room it takes."""
-    root = ElementTree.fromstring(svg)
+    root = ET.fromstring(svg)
     texts: list[tuple[str, Box]] = []
     for text in root.iter("{http://www.w3.org/2000/svg}text"):
         words, size = text.text or "", float(text.get("font-size", "12"))
@@ -65,7 +65,9 @@ def test_long_lines_wrap_and_long_waits_fold():
 
 
 def test_every_symbol_and_every_word_of_the_legend_is_drawn():
-    (_, svg), *_ = draw_file("# T\n```marble\ns -a-b#\n> s\nout -a-b#\nwhere a = [1, '<&>']  b = text 'hi'  # = KeyError\n```", "x.md")
+    (_, svg), *_ = draw_file(
+        "# T\n```marble\ns -a-b#\n> s\nout -a-b#\nwhere a = [1, '<&>']  b = text 'hi'  # = KeyError\n```", "x.md"
+    )
     words = [w for w, _ in boxes(svg)[1]]
     assert {"a", "b", "[1, '<&>']", "text 'hi'", "KeyError", "s", "out"} <= set(words)
 

@@ -1,5 +1,7 @@
 """Lines of marbles: what they say, and what is refused where."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -20,6 +22,14 @@ def marks(text: str, frame_ms: int = 10) -> list[tuple[int, str]]:
 
 def block(text: str) -> Block:
     return read_block(text, HERE, "title", WORDS)
+
+
+def refusal(text: str) -> MarbleSyntaxError | None:
+    try:
+        block(text)
+    except MarbleSyntaxError as error:
+        return error
+    return None
 
 
 def fault(text: str) -> str:
@@ -64,9 +74,9 @@ def test_what_is_written_is_read_back(events: dict[int, str], frame_ms: int):
 def test_instants_off_the_grid_are_written_exactly(events: list[tuple[int, str]]):
     frame = 10 * MS
     wanted = sorted(events)
-    assume(all(b[0] - a[0] >= frame for a, b in zip(wanted, wanted[1:], strict=False)))
+    assume(all(b[0] - a[0] >= frame for a, b in pairwise(wanted)))
     wanted = [(at // 1000 * 1000, symbol) for at, symbol in wanted]
-    assume(all(b[0] - a[0] >= frame for a, b in zip(wanted, wanted[1:], strict=False)))
+    assume(all(b[0] - a[0] >= frame for a, b in pairwise(wanted)))
     line = write_line(wanted, frame)
     assert [(m.at, m.symbol) for m in read_line(line, frame, HERE).marks] == wanted
 
@@ -154,7 +164,7 @@ def test_an_unused_entry_of_the_legend_is_known():
         (GOOD + "  a = 2", "13:14", "'a' already stands for something, at specs/x.md:13:7"),
         (GOOD + "  b =", "13:17", "nothing stands behind b ="),
         (GOOD + "  b = (1", "13:18", "not a Python expression"),
-        (GOOD + "  b = text \"x", "13:", "is not closed"),
+        (GOOD + '  b = text "x', "13:", "is not closed"),
         (GOOD + "  b = ~ /(/", "13:", "not a regular expression"),
         (GOOD + "  b = ~ abc", "13:", "expected a pattern"),
         (GOOD + "  - = 1", "13:14", "'-' can't be given a meaning"),
@@ -173,8 +183,5 @@ def test_malformed_blocks_are_refused_at_their_place(text: str, where: str, what
 
 @given(st.text(alphabet="ab-|#^!=.> \n()0123ms~/'\"[*G", max_size=80))
 def test_no_text_makes_the_parser_crash(text: str):
-    try:
-        block(text)
-    except MarbleSyntaxError as error:
-        assert error.place.file == "specs/x.md"
-        assert error.place.line >= 10
+    refused = refusal(text)
+    assert refused is None or (refused.place.file == "specs/x.md" and refused.place.line >= 10)

@@ -38,7 +38,7 @@ def live(turns: list[object], meanwhile: Callable[[Agent], object] = lambda _: N
 
     async def main() -> str:
         loop = asyncio.get_running_loop()
-        agent = Agent(ScriptedModel(turns, delay=0.017), tools=[search, crash], retry=Retry())  # pyright: ignore
+        agent = Agent(ScriptedModel(turns, delay=0.017), tools=[search, crash], retry=Retry())
         seen: list[tuple[float, AnyEvent]] = []
         run = agent.prompt("it's a question")
         run.subscribe(lambda event: seen.append((loop.time(), event)))
@@ -60,7 +60,10 @@ RUNS: dict[str, tuple[list[object], Callable[[Agent], object]]] = {
     "thinking": ([[ThinkingPart("let me see"), "Four."]], lambda _: None),
     "one tool": ([["First:", ToolCall("a", "search", {"query": "x"})], "Done."], lambda _: None),
     "parallel tools": (
-        [[ToolCall("a", "search", {"query": "x"}), ToolCall("b", "crash", {"n": 3}), ToolCall("c", "search", {"query": "y"})], "Done."],
+        [
+            [ToolCall("a", "search", {"query": "x"}), ToolCall("b", "crash", {"n": 3}), ToolCall("c", "search", {"query": "y"})],
+            "Done.",
+        ],
         lambda _: None,
     ),
     "retry": ([["Par", ModelError("overloaded", "busy", retryable=True, retry_after=0.2)], "Again."], lambda _: None),
@@ -70,7 +73,10 @@ RUNS: dict[str, tuple[list[object], Callable[[Agent], object]]] = {
         [ToolCall("a", "search", {"query": "x"}), "Two."],
         lambda agent: asyncio.get_running_loop().call_later(0.1, agent.steer, "be brief"),
     ),
-    "abort": (["A long answer that goes on and on and on."], lambda agent: asyncio.get_running_loop().call_later(0.1, agent.abort)),
+    "abort": (
+        ["A long answer that goes on and on and on."],
+        lambda agent: asyncio.get_running_loop().call_later(0.1, agent.abort),
+    ),
 }
 
 

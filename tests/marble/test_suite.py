@@ -91,7 +91,9 @@ def test_every_public_operator_has_a_section_that_uses_it(module: object, file: 
     excused = set(NOT_OPERATORS[file.removesuffix(".md")])
     assert excused <= public, f"no longer public: {excused - public}"
     found = sections(file)
-    missing = [name for name in sorted(public - excused) if not any(re.search(rf"\b{name}\(", text) for text in found.get(name, []))]
+    missing = [
+        name for name in sorted(public - excused) if not any(re.search(rf"\b{name}\(", text) for text in found.get(name, []))
+    ]
     assert missing == [], f"without a section in marbles/{file}, headed by its name, that uses it"
 
 
