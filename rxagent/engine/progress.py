@@ -107,7 +107,7 @@ class Progress:
             case e.ToolStart():
                 if (call := self.calls.get(event.call_id)) is not None:
                     call.started, call.started_at, call.args = True, event.seq, event.args
-                    call.interrupted = call.lost = False
+                    call.interrupted, call.lost, call.asked = False, False, ()
             case e.ToolEnd():
                 if (call := self.calls.get(event.call_id)) is not None:
                     call.interrupted, call.args = event.interrupted, event.args
