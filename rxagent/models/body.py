@@ -17,6 +17,7 @@ from rxagent.models.wire import Decoder
 _PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # gzip, and zlib, which HTTP calls deflate
 _UNPACK = 47  # zlib finds out which
 _BOM = b"\xef\xbb\xbf"
+_TRIED = 1 << 18  # bytes of a JSON body that are tried for completeness at each read
 _ENDED_EARLY = "the answer ended before its end: the server closed the connection early"
 
 
@@ -41,7 +42,7 @@ class BodyReader:
     @property
     def complete(self) -> bool:
         """The answer is whole; what may follow is worth a moment only."""
-        return self._decoder.done or self._decoder.complete
+        return self._decoder.done or self._decoder.complete or self._is_whole()
 
     def feed(self, chunk: bytes) -> list[ModelEvent]:
         """The events that are complete with these bytes."""
@@ -90,10 +91,17 @@ class BodyReader:
         self._decoder.fail(error_of_bytes(raw, status, headers))
         return self._decoder.out
 
+    def _is_whole(self) -> bool:
+        """The body is one whole JSON value, though its end wasn't seen."""
+        body = self._json
+        return body is not None and body.endswith((b"}", b"]")) and len(body) <= _TRIED and _complete(bytes(body))
+
     def _early(self) -> ModelError:
         said = self._seen.decode("utf-8", "replace").strip()
         if self._any or not said:
             return ModelError("protocol", _ENDED_EARLY, retryable=True)
+        if "\ufffd" in said or "\0" in said:
+            said = "bytes that are no text, perhaps compressed in a way that nobody asked for"
         return ModelError("protocol", f"the server sent no event stream but: {said[:300]}", retryable=True)
 
     def _careful(self, chunk: bytes, *, last: bool = False) -> None:

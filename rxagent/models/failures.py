@@ -30,6 +30,9 @@ def failure_of(error: Exception, base_url: str) -> ModelError:
         case aiohttp.ClientConnectorError():
             said = f"no connection to {where}: {words}. Is the server running, and is the base URL right?"
             found = ModelError("transport", said, retryable=True)
+        case aiohttp.ClientPayloadError():
+            said = f"the connection to {where} broke in the middle of the answer"
+            found = ModelError("transport", said, retryable=True)
         case aiohttp.ClientResponseError():
             # its text names the whole URL, and a key may be in that
             said = f"the connection to {where} failed with HTTP {error.status} {error.message}"

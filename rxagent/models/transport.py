@@ -28,7 +28,7 @@ from rxagent.models.wire import HttpCall, Target, Wire
 _STEP = 8192  # bytes decoded at once: what waits to be taken is walked by the garbage collector, in each of 1,000 runs
 _REST = 0.75  # seconds; usage follows the finish reason at once, if it comes
 _ERROR_BODY = 1 << 20  # bytes of an error's body that are read
-_ERROR_TIME = 5.0  # seconds to read it in
+_ERROR_TIME = 1.0  # seconds to read it in
 
 
 class HttpModel:

@@ -330,6 +330,23 @@ def test_a_server_that_keeps_the_connection_open_does_not_delay_the_end():
     assert events[-1] == m.ResponseEnd("stop")
 
 
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_whole_body_needs_no_end(status):
+    async def handler(request):
+        response = web.StreamResponse(status=status)
+        await response.prepare(request)
+        await response.write(b'{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}' if status == 200 else b"oh no")
+        await asyncio.sleep(20)
+        return response
+
+    async def main():
+        async with Server(handler=handler).running() as url:
+            return await shared.events_of(model_at(url), REQUEST, idle=5)
+
+    events = asyncio.run(main())
+    assert text_of(events) == "a" if status == 200 else events[-1].message == "oh no"
+
+
 def test_an_early_finish_reason_does_not_cut_a_slow_stream():
     async def handler(request):
         response = web.StreamResponse()
