@@ -21,12 +21,14 @@ from rxagent.marble.faults import (
     SocketsNotSimulated,
     VirtualTimeUp,
 )
+from rxagent.marble.timer import OrderedTimer
 from rxagent.marble.waiting import task_order, where_it_waits
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 HOUR = 3600.0
+_NEW_YEAR_2026 = 1_767_225_600.0
 _DIGITS = 9  # times are kept to the nanosecond, so that 0.1 + 0.2 and 0.3 are one instant
 _STEPS_AT_ONE_INSTANT = 100_000
 _FOREIGN_THREAD_PATIENCE = 2.0  # real seconds
@@ -38,34 +40,6 @@ class Ending(enum.Enum):
     DONE = "done"
     QUIET = "quiet"
     TIME_UP = "time up"
-
-
-class _Timer(asyncio.TimerHandle):
-    """A timer that keeps its place among timers of the same instant (a heap alone does not)."""
-
-    __slots__ = ("_turn",)
-
-    def __init__(
-        self,
-        key: tuple[float, int],
-        callback: Callable[..., object],
-        args: tuple[object, ...],
-        loop: asyncio.AbstractEventLoop,
-        context: Context | None,
-    ) -> None:
-        super().__init__(key[0], callback, args, loop, context)
-        self._turn = key[1]
-
-    def __lt__(self, other: object) -> bool:
-        if not isinstance(other, _Timer):
-            return NotImplemented
-        return (self.when(), self._turn) < (other.when(), other._turn)
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
 
 class _Stepper:
@@ -112,6 +86,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """The virtual time in seconds."""
         return self._now
 
+    def wall_time(self) -> float:
+        """Seconds since 1970 in a world that began with the year 2026 at virtual time zero; timestamps repeat, too."""
+        return _NEW_YEAR_2026 + self._now
+
     def call_at(
         self,
         when: float,
@@ -122,7 +100,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Run ``callback`` at virtual time ``when`` (seconds, kept to the nanosecond)."""
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
-        timer = _Timer((round(when, _DIGITS), next(self._turns)), callback, args, self, context)
+        timer = OrderedTimer((round(when, _DIGITS), next(self._turns)), callback, args, self, context)
         timer._scheduled = True
         heappush(self._scheduled, timer)
         return timer

@@ -14,10 +14,10 @@ from rxagent.marble.legend import Literal, Pattern
 from rxagent.marble.markdown import Fenced
 from rxagent.marble.matching import fits, look_up, text_of
 from rxagent.marble.meaning import Control, Failure, Happening, Legend, Value
-from rxagent.marble.notation import CONTROL, FAIL, write_line
+from rxagent.marble.notation import ALIGN, CONTROL, FAIL, write_line
 from rxagent.marble.reading import read_block
 from rxagent.marble.streams import Timed
-from rxagent.marble.verdict import NOTHING, Verdict, came, final_state
+from rxagent.marble.verdict import NOTHING, Verdict, came, final_state, misaligned
 from rxagent.marble.vocabulary import WORDS
 
 _FAILURE = re.compile(r"((?:^where|^|\s)\s+)# = .*?(?=\s{2,}\S+ = |$)")
@@ -116,6 +116,10 @@ def updated_block(verdict: Verdict) -> str:
         if comparison.difference is not None:
             text = writer.line(expected.name, came(expected, block, played), old)
             rows[expected.place.line] = _head(block, expected.place.line, expected.line.place.column) + text
+    for given, begins in misaligned(block, played):
+        place = given.line.place
+        dots = "." * (begins // block.scale)
+        rows[place.line] = _head(block, place.line, place.column) + dots + given.line.text.lstrip("".join(ALIGN))
     lines = block.text.splitlines()
     _update_states(verdict, rows, lines)
     added: list[str] = []

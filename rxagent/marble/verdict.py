@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from rxagent.marble.block import OUT, Block, Expected, StateRow
+from rxagent.marble.block import OUT, Block, Expected, Input, StateRow
 from rxagent.marble.diff import Comparison, compare, report
 from rxagent.marble.faults import MarbleSyntaxError, show_duration
 from rxagent.marble.legend import Literal, Pattern, Slot
 from rxagent.marble.matching import fits, look_up
 from rxagent.marble.meaning import Failure, Legend, describe_happening
+from rxagent.marble.notation import ALIGN
 from rxagent.marble.play import Played, ended_how
 from rxagent.marble.streams import Timed
 from rxagent.marble.views import VIEWS, view
@@ -98,6 +99,23 @@ def final_state(played: Played) -> object:
     if isinstance(result, Mapping):
         return cast("Mapping[object, object]", result).get("state")
     return getattr(result, "state", None)
+
+
+def misaligned(block: Block, played: Played) -> list[tuple[Input, int]]:
+    """Inputs whose leading dots draw them elsewhere than where they began to play (nanoseconds).
+
+    With a gap on some line columns are no measure of time any more, so nothing is said then.
+    """
+    lines = [i.line for i in block.inputs.values()] + [e.line for e in block.expected]
+    if any(line.length != block.scale * sum(c not in ALIGN for c in line.text) for line in lines):
+        return []
+    found: list[tuple[Input, int]] = []
+    for name, given in block.inputs.items():
+        drawn = (len(given.line.text) - len(given.line.text.lstrip("".join(ALIGN)))) * block.scale
+        began = next((at for at, _ in played.subscriptions.get(name, [])), None)
+        if drawn and began is not None and began != drawn and not given.hot:
+            found.append((given, began))
+    return found
 
 
 def _judge_state(row: StateRow, played: Played, legend: Legend) -> list[str]:

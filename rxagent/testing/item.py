@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rxagent.marble.faults import MarbleSyntaxError
+from rxagent.marble.faults import MarbleSyntaxError, show_duration
 from rxagent.marble.markdown import Fenced
 from rxagent.marble.play import play
 from rxagent.marble.reading import read_block
 from rxagent.marble.update import CannotUpdate, updated_block, updated_text
-from rxagent.marble.verdict import Verdict, judge
+from rxagent.marble.verdict import Verdict, judge, misaligned
 from rxagent.marble.vocabulary import WORDS
 from rxagent.testing.world import world
 
@@ -22,6 +22,10 @@ UPDATES = pytest.StashKey[Pending]()
 
 class UnusedLegendWarning(UserWarning):
     """A legend gives a meaning to a symbol that no line uses."""
+
+
+class MisalignedWarning(UserWarning):
+    """Leading dots draw an input elsewhere than where it begins to play."""
 
 
 class BlockFailed(AssertionError):
@@ -41,12 +45,17 @@ class MarbleItem(pytest.Item):
         for setup in self.setups:
             run_setup(setup, names)
         verdict = judge(block, play(block, names))
-        if verdict.holds:
+        update = bool(self.config.getoption("--marble-update"))
+        if verdict.holds and not (update and misaligned(block, verdict.played)):
             for entry in block.unused():
                 warnings.warn(UnusedLegendWarning(f"{entry.place}: nothing uses {entry.symbol}"), stacklevel=1)
+            for given, begins in misaligned(block, verdict.played):
+                what = f"{given.name} begins at {show_duration(begins)}, and is drawn elsewhere"
+                hint = "dots only align, - is a frame; --marble-update aligns"
+                warnings.warn(MisalignedWarning(f"{given.line.place}: {what} ({hint})"), stacklevel=1)
             return
-        why_not = self._update(verdict) if self.config.getoption("--marble-update") else None
-        if why_not is not None or not self.config.getoption("--marble-update"):
+        why_not = self._update(verdict) if update else None
+        if why_not is not None or not update:
             raise BlockFailed("\n\n".join([verdict.headline, *([why_not] if why_not else []), block.text, *verdict.problems]))
 
     def _update(self, verdict: Verdict) -> str | None:
@@ -63,7 +72,7 @@ class MarbleItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
         """The report alone, without a traceback of this plugin; pytest's ``style`` of tracebacks changes nothing."""
         error = excinfo.value
-        if isinstance(error, BlockFailed | MarbleSyntaxError | UnusedLegendWarning):
+        if isinstance(error, BlockFailed | MarbleSyntaxError | UnusedLegendWarning | MisalignedWarning):
             return str(error)
         frames = traceback.extract_tb(error.__traceback__)
         own = next((n for n, frame in enumerate(frames) if frame.filename == __file__), 0)

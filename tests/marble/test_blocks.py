@@ -9,7 +9,7 @@ from rxagent.marble.markdown import Fenced
 from rxagent.marble.play import play
 from rxagent.marble.reading import read_block
 from rxagent.marble.update import CannotUpdate, updated_block, updated_text
-from rxagent.marble.verdict import Verdict, judge
+from rxagent.marble.verdict import Verdict, judge, misaligned
 from rxagent.marble.vocabulary import WORDS
 from rxagent.testing.world import world
 
@@ -319,6 +319,20 @@ def test_update_refuses_what_it_can_not_write():
         updated_block(judged(fast))
     with pytest.raises(CannotUpdate, match="not updated"):
         updated_block(judged("> 1 / 0\nout a|\nwhere a = 1"))
+
+
+def test_update_aligns_an_input_that_is_drawn_elsewhere_than_where_it_begins():
+    text = "a -a|\nb ....b|\n> rx.concat(a, b)\nout -ab|\nwhere ab = symbol"
+    verdict = judged(text)
+    assert verdict.holds
+    assert [(given.name, begins) for given, begins in misaligned(verdict.block, verdict.played)] == [("b", 20_000_000)]
+    assert updated_block(verdict) == text.replace("....b", "..b")
+
+
+def test_nothing_is_said_of_alignment_where_a_gap_makes_columns_meaningless():
+    verdict = judged("a a 250ms b|\nb ..........c|\n> rx.concat(a, b)\nout a 250ms bc|\nwhere abc = symbol")
+    assert verdict.holds
+    assert misaligned(verdict.block, verdict.played) == []
 
 
 def test_update_leaves_the_rest_of_the_file_alone():
