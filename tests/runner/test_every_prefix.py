@@ -1,0 +1,97 @@
+"""A session can be cut after any event: a fresh runner goes on from there and comes to the same end."""
+
+import os
+
+import pytest
+from runner_harness import SESSION, Watch, carried_out, check_nothing_twice, complete, finished, reference, store_of
+from sagas import Saga, transcript
+
+from rxagent import Runner
+from rxagent.errors import NothingToContinue
+from rxagent.events import AgentStart, ToolEnd, ToolStart
+from rxagent.marble.loop import run_virtual
+from rxagent.operators.verify import check
+
+REAL = ("work", "ask", "watch", "leave", "broken", "nothing")
+SEEDS = range(200) if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else range(8)
+
+
+async def resumed(seed: int, prefix, policy: str, unknown: object = "rerun"):
+    """The log, transcript and ledger after a fresh runner went on from a cut log."""
+    saga = Saga(seed)
+    runner = Runner(saga.root, await store_of(prefix), policy)
+    agent = await runner.open(SESSION)
+    watch = Watch(agent, prefix)
+    try:
+        result = await complete(runner, runner.resume(SESSION, {}), unknown)
+    except NothingToContinue:
+        result = None
+    log = await runner.events(SESSION)
+    assert watch.seen == len(log) - len(prefix)
+    check(log)
+    check_nothing_twice(prefix, log)
+    return result, log, transcript(agent.state), saga.ledger
+
+
+def cuts(log):
+    """The lengths of prefixes that have a prompt in them."""
+    first = next(i for i, e in enumerate(log) if isinstance(e, AgentStart))
+    return range(first + 1, len(log))
+
+
+def unknown_calls(prefix):
+    """The calls of real tools that have begun and not ended."""
+    last = {}
+    for event in prefix:
+        if isinstance(event, ToolStart | ToolEnd):
+            last[event.call_id] = event
+    return {i for i, e in last.items() if isinstance(e, ToolStart) and e.tool_name in REAL}
+
+
+@pytest.mark.parametrize("queued", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_prefix_comes_to_the_same_transcript_when_unknown_calls_are_run_again(seed, queued):
+    async def main():
+        log, wanted, ledger = await reference(seed, queued=queued)
+        for cut in cuts(log):
+            _, whole, got, again = await resumed(seed, log[:cut], "rerun")
+            assert got == wanted, f"cut at {cut}"
+            assert again == ledger - carried_out(log[:cut]), f"cut at {cut}"
+            assert len(finished(whole)) == len(finished(log)), f"cut at {cut}"
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("seed", SEEDS[:6])
+def test_every_prefix_asks_about_unknown_calls_and_runs_them_only_when_told(seed):
+    async def main():
+        log, wanted, _ = await reference(seed)
+        for cut in cuts(log):
+            prefix = log[:cut]
+            _, whole, got, _ = await resumed(seed, prefix, "ask")
+            assert got == wanted, f"cut at {cut}"
+            saga = Saga(seed)
+            runner = Runner(saga.root, await store_of(prefix))
+            result = None
+            try:
+                result = await runner.resume(SESSION, {})
+            except NothingToContinue:
+                continue
+            asked = {i.call_id for i in result.interrupts if "nobody knows" in i.question}
+            assert asked == unknown_calls(prefix), f"cut at {cut}"
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("seed", SEEDS[:6])
+def test_every_prefix_goes_on_with_an_error_result_when_unknown_calls_fail(seed):
+    async def main():
+        log, _, ledger = await reference(seed)
+        for cut in cuts(log):
+            result, whole, _, again = await resumed(seed, log[:cut], "fail")
+            assert result is None or result.outcome != "interrupted"
+            assert not again - (ledger - carried_out(log[:cut])), f"cut at {cut}: more than in a whole run"
+            unknown = {i for i, e in finished(whole).items() if e.is_error and "whether it took effect" in e.result.text}
+            assert all(any(isinstance(e, ToolStart) and e.call_id == i for e in log[:cut]) for i in unknown)
+
+    run_virtual(main())
