@@ -105,7 +105,6 @@ class Outlet(Gate, abc.DisposableBase, Generic[T]):
     def dispose(self) -> None:
         """Deliver nothing more; unsubscribe upstream; let go whatever waits for the observer."""
         self.stopped = True
-        self.open()
         self._served.live = False
         self._served.release_holds()
         for link in self.via[-1:]:

@@ -170,3 +170,39 @@ def test_a_send_that_raises_closes_its_emission() -> None:
     with pytest.raises(ValueError):
         publish(send, 1)
     assert not hold().active
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+async def test_an_emission_within_an_emission_leaves_the_outer_one_open(awaited: bool) -> None:
+    outer, inner = Hub[int](), Hub[int]()
+    releases: list[Release] = []
+
+    def pass_on(value: int) -> None:
+        if awaited:
+            asyncio.ensure_future(emit(inner.on_next, value)).cancel()
+            with pytest.raises(StopIteration):
+                emit(inner.on_next, value).send(None)
+        else:
+            publish(inner.on_next, value)
+        releases.append(hold())
+
+    outer.subscribe(pass_on)
+    task = asyncio.ensure_future(emit(outer.on_next, 1))
+    await asyncio.sleep(0)
+    assert releases[0].active
+    assert not task.done()
+    releases[0].release()
+    await task
+
+
+async def test_an_observer_that_unsubscribed_can_hold_no_more() -> None:
+    hub = Hub[int]()
+    releases: list[Release] = []
+
+    def leave(_: int) -> None:
+        subscription.dispose()
+        releases.append(hold())
+
+    subscription = hub.subscribe(leave)
+    await asyncio.wait_for(emit(hub.on_next, 1), 5)
+    assert not releases[0].active

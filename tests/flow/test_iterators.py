@@ -193,8 +193,7 @@ async def test_disposing_closes_the_iterator(within: bool) -> None:
     def see(_: int) -> None:
         if within:
             subscription.dispose()
-        else:
-            hold()
+        hold()  # by now in vain, if disposed
 
     subscription = from_aiter(count(9, log)).subscribe(see)
     await asyncio.sleep(0.01)

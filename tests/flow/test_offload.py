@@ -4,6 +4,7 @@ import asyncio
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,7 @@ from reactivex.subject import Subject
 from rxagent.errors import UsageError
 from rxagent.flow import Fault, Gate, Hub, LoopClock, Release, emit, hold, offload, publish, subscribe_async
 from rxagent.flow.handover import Handover
+from rxagent.flow.outlet import Outlet
 
 
 @pytest.fixture
@@ -304,3 +306,29 @@ async def test_unsubscribing_disposes_the_upstream_subscription() -> None:
 
     Observable(subscribe).pipe(offload(LoopClock())).subscribe(print).dispose()
     assert gone == [True]
+
+
+async def test_a_value_that_comes_in_just_as_the_drain_ends_is_not_forgotten() -> None:
+    seen: list[int] = []
+    observer = Subject[int]()
+    observer.subscribe(seen.append)
+    clock = LoopClock()
+
+    class Interrupted(deque[int]):
+        """Another thread pushes between "the queue is empty" and the end of the drain."""
+
+        pushed = False
+
+        def popleft(self) -> int:
+            if not self and not Interrupted.pushed:
+                Interrupted.pushed = True
+                handover.push(2)
+                raise IndexError
+            return super().popleft()
+
+    handover = Handover(Outlet(observer), 4, lambda drain: clock.schedule(lambda *_: drain()))
+    handover._queue = Interrupted()
+    handover.push(1)
+    await asyncio.sleep(0.001)
+    assert seen == [1, 2]
+    assert handover.idle

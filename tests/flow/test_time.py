@@ -246,6 +246,20 @@ def test_delay_holds_the_source_when_too_much_is_on_the_way() -> None:
     virtual(main)
 
 
+def test_delay_holds_the_source_until_enough_is_delivered() -> None:
+    async def main() -> None:
+        hub = Hub[object]()
+        loop = asyncio.get_running_loop()
+        record(hub, delay(1.0, capacity=2))
+        for value in range(4):  # more than it holds, from a source that didn't wait
+            hub.on_next(value)
+            await asyncio.sleep(0.001)
+        await emit(hub.on_next, 4)
+        assert round(loop.time(), 6) == 1.002
+
+    virtual(main)
+
+
 def test_debounce_waits_for_silence_and_gives_the_last() -> None:
     log = play(debounce(0.05), (0, 1), (40, 2), (80, 3), (200, 4), (210, "end"))
     assert log == [(130, 3), (210, 4), (210, "end")]
