@@ -206,3 +206,20 @@ async def test_an_observer_that_unsubscribed_can_hold_no_more() -> None:
     subscription = hub.subscribe(leave)
     await asyncio.wait_for(emit(hub.on_next, 1), 5)
     assert not releases[0].active
+
+
+async def test_a_value_sent_from_within_a_delivery_is_waited_for_by_the_outer_emission() -> None:
+    hub = Hub[int]()
+    releases: list[Release] = []
+
+    def answer(value: int) -> None:
+        if value == 1:
+            assert publish(hub.on_next, 2) is None
+
+    hub.subscribe(answer)
+    hub.subscribe(lambda value: releases.append(hold()) if value == 2 else None)
+    task = asyncio.ensure_future(emit(hub.on_next, 1))
+    await asyncio.sleep(0)
+    assert not task.done()
+    releases[0].release()
+    await task
