@@ -13,6 +13,7 @@ _BAR = 20.0
 _MARGIN = 14.0
 _PAGE = 1180.0
 _RULER = 30.0
+_BEHIND = 330.0  # the longest label behind a bar
 
 
 def read_run(lines: Iterable[str | bytes]) -> list[AnyEvent]:
@@ -93,8 +94,8 @@ def _bar(svg: Svg, bar: Bar, window: tuple[float, float], at: tuple[float, float
     if bar.x0 < begin:  # the label stands where the bar begins
         return
     inside = clipped(bar.label, x1 - x0 - 10, 11)
-    behind = clipped(bar.label, following - x1 - 10, 11)
-    if len(inside) >= min(len(bar.label), 6) or len(inside) >= len(behind):
+    behind = clipped(bar.label, min(following - x1 - 10, _BEHIND), 11)
+    if len(inside) >= len(behind):
         ink = INK if bar.colour in ("#c5ced8", "#e3b341") else "#ffffff"
         svg.text((here + 5, middle + 4), inside, size=11, ink=ink)
     else:

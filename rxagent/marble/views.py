@@ -1,6 +1,7 @@
 """Views of a run: the part of its events that an expected line of that name is about.
 
-A view shows what happens within the run; its end is an event (``agent_end``) or the end of ``out``.
+A view shows what happens within the run; its end is an event (``agent_end``) or the end of ``out``. Agents that run
+as tools are not in it: ``by_agent`` gives theirs.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,13 @@ VIEWS: dict[str, Keep] = {
 
 
 def view(name: str, output: list[Timed]) -> list[Timed]:
-    """The part of ``output`` that the view ``name`` shows."""
+    """The part of ``output`` that the view ``name`` shows, without agents that work for a call of the others."""
     keep = VIEWS[name]
-    return [(at, happening) for at, happening in output if isinstance(happening, Value) and keep(happening.value)]
+    depth = min((_depth(h) for _, h in output if isinstance(h, Value)), default=0)
+    return [(at, h) for at, h in output if isinstance(h, Value) and keep(h.value) and _depth(h) == depth]
+
+
+def _depth(happening: Value) -> int:
+    """How many agents stand above the one whose event this is."""
+    origin = getattr(happening.value, "origin", None)
+    return len(origin.path) if isinstance(origin, events.Origin) else 0
