@@ -16,7 +16,7 @@ from rxagent.models import ScriptedModel
 
 @tool
 async def work(number: int, seconds: float, ctx: ToolContext) -> str:
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(seconds * ctx.deps.pace)
     ctx.deps.ledger[number] += 1
     return f"did {number}"
 
@@ -32,7 +32,7 @@ async def ask(number: int, ctx: ToolContext, times: int = 1) -> str:
 async def watch(number: int, ctx: ToolContext):
     for i in range(3):
         yield f"{number} at {i}"
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.5 * ctx.deps.pace)
     ctx.deps.ledger[number] += 1
     ctx.emit("watched", number)
 
@@ -53,9 +53,10 @@ TOOLS = (work, ask, watch, leave, broken)
 
 
 class Saga:
-    """The agents of one seed. ``ledger`` counts what was carried out in this process."""
+    """The agents of one seed. ``ledger`` counts what was carried out in this process; ``pace`` stretches time."""
 
-    def __init__(self, seed: int, depth: int = 2) -> None:
+    def __init__(self, seed: int, depth: int = 2, pace: float = 1.0) -> None:
+        self.pace = pace
         self._random = random.Random(seed)
         self._number = 0
         self.ledger: Counter[int] = Counter()
@@ -79,7 +80,7 @@ class Saga:
         if kind == "loop":
             return loop(self._agent(depth - 1), max_iterations=2, name=name)
         tools = [*TOOLS]
-        children = [self._agent(depth - 1) for _ in range(pick.choice([0, 1, 2]))] if depth > 0 else []
+        children = [self._agent(depth - 1) for _ in range(2 if root else pick.choice([0, 1]))] if depth > 0 else []
         tools += [as_tool(child) for child in children]
         successor = None
         if depth > 0 and pick.random() < 0.4:
@@ -96,8 +97,9 @@ class Saga:
     def _turn(self, children: list[Agent], *, root: bool) -> list[ToolCall]:
         pick = self._random
         calls = []
-        for _ in range(pick.choice([1, 2, 3])):
-            kind = pick.choice(["work", "work", "ask", "watch", "broken", "child", "child", "nothing", "leave"])
+        kinds = ["work", "ask", "watch", "child", "child", "child", "ask", pick.choice(["broken", "nothing", "leave"])]
+        for place in range(pick.choice([1, 2, 3])):
+            kind = "child" if root and place == 0 else pick.choice(kinds)
             number = self._next()
             if kind == "child" and children:
                 child = pick.choice(children)
@@ -125,7 +127,7 @@ class Saga:
             at = self._position(name, request.messages, len(turns))
             return [said, *turns[at]] if at < len(turns) else said
 
-        return Agent(ScriptedModel(answer, name=name), name=name, tools=tools, retry=Retry(attempts=3, base_delay=0.1), deps=self)
+        return Agent(ScriptedModel(answer, name=name), name=name, tools=tools, retry=Retry(attempts=3, base_delay=0.1 * self.pace), deps=self)
 
     @staticmethod
     def _position(name: str, messages, count: int) -> int:

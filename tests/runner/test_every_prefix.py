@@ -8,12 +8,14 @@ from sagas import Saga, transcript
 
 from rxagent import Runner
 from rxagent.errors import NothingToContinue
-from rxagent.events import AgentStart, ToolEnd, ToolStart
+from rxagent.events import AgentStart, MessageUpdate, ToolEnd, ToolStart
 from rxagent.marble.loop import run_virtual
 from rxagent.operators.verify import check
 
 REAL = ("work", "ask", "watch", "leave", "broken", "nothing")
-SEEDS = range(200) if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else range(8)
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
+# chosen for what they have: questions three deep, twins, teams, handoffs, retries
+SEEDS = range(100) if NIGHTLY else (2, 6, 16, 20, 22, 31)
 
 
 async def resumed(seed: int, prefix, policy: str, unknown: object = "rerun"):
@@ -33,10 +35,13 @@ async def resumed(seed: int, prefix, policy: str, unknown: object = "rerun"):
     return result, log, transcript(agent.state), saga.ledger
 
 
-def cuts(log):
-    """The lengths of prefixes that have a prompt in them."""
+def cuts(log, *, every: bool = NIGHTLY):
+    """The lengths of prefixes that have a prompt in them; of a stretch of deltas only the first two, unless ``every``."""
     first = next(i for i, e in enumerate(log) if isinstance(e, AgentStart))
-    return range(first + 1, len(log))
+    for cut in range(first + 1, len(log)):
+        inside = cut > 2 and all(isinstance(e, MessageUpdate) for e in log[cut - 3 : cut + 1])
+        if every or not inside:
+            yield cut
 
 
 def unknown_calls(prefix):
@@ -53,7 +58,7 @@ def unknown_calls(prefix):
 def test_every_prefix_comes_to_the_same_transcript_when_unknown_calls_are_run_again(seed, queued):
     async def main():
         log, wanted, ledger = await reference(seed, queued=queued)
-        for cut in cuts(log):
+        for cut in cuts(log, every=NIGHTLY or seed == 31):
             _, whole, got, again = await resumed(seed, log[:cut], "rerun")
             assert got == wanted, f"cut at {cut}"
             assert again == ledger - carried_out(log[:cut]), f"cut at {cut}"
@@ -62,7 +67,7 @@ def test_every_prefix_comes_to_the_same_transcript_when_unknown_calls_are_run_ag
     run_virtual(main())
 
 
-@pytest.mark.parametrize("seed", SEEDS[:6])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_prefix_asks_about_unknown_calls_and_runs_them_only_when_told(seed):
     async def main():
         log, wanted, _ = await reference(seed)
@@ -83,7 +88,7 @@ def test_every_prefix_asks_about_unknown_calls_and_runs_them_only_when_told(seed
     run_virtual(main())
 
 
-@pytest.mark.parametrize("seed", SEEDS[:6])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_prefix_goes_on_with_an_error_result_when_unknown_calls_fail(seed):
     async def main():
         log, _, ledger = await reference(seed)
