@@ -29,6 +29,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, help="show the version and leave")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _run(commands.add_parser)
+    _recorded(commands.add_parser)
+    _drawings(commands.add_parser)
     return parser
 
 
@@ -48,8 +50,46 @@ def _run(add: Add) -> None:
     run.set_defaults(module="run")
     run.add_argument("prompt", nargs="*", help='the prompt; "-" stands for what stdin holds. Without one, stdin is the prompt')
     add_agent_options(run)
-    run.add_argument("--mode", choices=("text", "json"), help="text (default), or json: one event per line")
+    run.add_argument(
+        "--mode",
+        choices=("text", "json", "rpc"),
+        help="text (default); json: one event per line; rpc: JSON Lines both ways on stdio (prompt, steer, follow_up, abort, …)",
+    )
+    run.add_argument("--store", metavar="FILE", help="keep the session in this file: JSON Lines by its suffix, else SQLite")
+    run.add_argument("--session", metavar="ID", help="go on with this session of the store, or begin it")
+    run.add_argument(
+        "--answer", action="append", metavar="ID=ANSWER", help="answer (JSON or text) to what an interrupted run asks"
+    )
     run.add_argument("-q", "--quiet", action="store_true", default=None, help="nothing but errors on stderr")
+
+
+def _recorded(add: Add) -> None:
+    run_help = "a file of JSON Lines (- for stdin), or with --store a session's id or the beginning of it"
+    replay = add("replay", help="play a recorded run", description="Plays a recorded run, or shows its state at one event.")
+    replay.set_defaults(module="replay")
+    replay.add_argument("run", metavar="RUN", help=run_help)
+    replay.add_argument("--store", metavar="FILE", help="the store that holds it")
+    replay.add_argument("--speed", type=_more_than_zero, metavar="X", help="1: as fast as it was, 2: twice as fast; else at once")
+    replay.add_argument("--at", type=_not_negative, metavar="SEQ", help="show the state right after this event, as JSON")
+    replay.add_argument("--mode", choices=("text", "json"), default="text", help="text (default), or json: one event per line")
+    trace = add("trace", help="draw a recorded run as swimlanes", description="Draws a recorded run as swimlanes: SVG or HTML.")
+    trace.set_defaults(module="trace")
+    trace.add_argument("run", metavar="RUN", help=run_help)
+    trace.add_argument("--store", metavar="FILE", help="the store that holds it")
+    trace.add_argument("-o", "--output", metavar="FILE", help="where to write it (.svg or .html); default: stdout")
+    trace.add_argument("--html", action="store_true", help="a page of its own that scrolls and zooms")
+    runs = add("runs", help="list the sessions of a store")
+    runs.set_defaults(module="runs")
+    runs.add_argument("--store", metavar="FILE", required=True, help="the store")
+
+
+def _drawings(add: Add) -> None:
+    marbles = add("marbles", help="draw the marble blocks of a Markdown file")
+    marbles.set_defaults(module="marbles")
+    marbles.add_argument("file", metavar="FILE", help="a Markdown file with marble blocks")
+    marbles.add_argument("--svg", metavar="DIRECTORY", help="write an SVG for each block; without it, list them")
+    models = add("models", help="list what --model understands")
+    models.set_defaults(module="models")
 
 
 def add_agent_options(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +113,16 @@ def _at_least_one(text: str) -> int:
     number = _not_negative(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected 1 or more, not {text!r}")
+    return number
+
+
+def _more_than_zero(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, not {text!r}")
     return number
 
 

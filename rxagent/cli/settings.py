@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic_core import from_json
 
 from rxagent.cli.demo_tools import DEMO_TOOLS
 from rxagent.cli.loading import load_tools
@@ -35,6 +36,14 @@ class Settings(BaseModel):
     mode: Literal["text", "json", "rpc"] = "text"
     quiet: bool = False
     prompt: str = ""
+    store: str | None = None
+    session: str | None = None
+    answer: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> dict[str, JsonValue] | None:
+        """What is answered to an interrupted run, by interrupt id; None: the run begins with a prompt."""
+        return {key: _json_or_text(value) for key, _, value in (each.partition("=") for each in self.answer)} or None
 
     @property
     def is_demo(self) -> bool:
@@ -55,6 +64,10 @@ def read_settings(arguments: Namespace) -> Settings:
     if "model" in given and from_file.get("model", given["model"]) != given["model"]:
         from_file = {key: value for key, value in from_file.items() if key not in ("base_url", "api_key")}  # of another model
     settings = _checked({**from_file, **given}, str(path))
+    if settings.answer and not (settings.store and settings.session):
+        raise UsageError("--answer needs --store and --session: where the run is that asked")
+    if unnamed := [each for each in settings.answer if "=" not in each[1:]]:
+        raise UsageError(f"--answer {unnamed[0]!r}: write ID=ANSWER")
     return settings.model_copy(update={"prompt": read_prompt(words, settings)}) if hasattr(arguments, "prompt") else settings
 
 
@@ -89,7 +102,7 @@ def read_prompt(words: Sequence[str], settings: Settings) -> str:
     Raises:
         UsageError: there is no prompt.
     """
-    if settings.mode == "rpc":
+    if settings.mode == "rpc" or settings.answer:
         return ""
     if not words and settings.prompt:
         return settings.prompt
@@ -112,6 +125,13 @@ def _parts(words: Sequence[str]) -> list[list[str]]:
     if parts.count(["-"]) > 1:
         raise UsageError("- stands for stdin and can be given once")
     return parts
+
+
+def _json_or_text(text: str) -> JsonValue:
+    try:
+        return from_json(text)
+    except ValueError:
+        return text
 
 
 def _stdin() -> str:

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable
 
+from reactivex import Observable
+
 from rxagent.cli.once import Once
 from rxagent.cli.terminal import Terminal
 from rxagent.cli.wording import arguments_of, first_line, seconds
-from rxagent.engine import Agent
 from rxagent.events import (
     AgentEnd,
     AnyEvent,
@@ -26,17 +27,17 @@ _PROGRESS_PERIOD = 0.1  # seconds between two lines of one tool's progress
 
 
 class TextView:
-    """Shows what an agent does: the answer on stdout, thoughts, tools and faults on stderr."""
+    """Shows what agents do: the answer on stdout, thoughts, tools and faults on stderr."""
 
-    def __init__(self, agent: Agent, terminal: Terminal, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, events: Observable[AnyEvent], terminal: Terminal, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._terminal = terminal
         self._clock = clock
         self._once = Once(terminal.answer.write, self._restart)
         self._told: dict[str, float] = {}
         # in this order: the last piece of an answer comes before its end
-        agent.events.pipe(thinking_deltas()).subscribe(self._thought)
-        agent.events.pipe(text_deltas()).subscribe(self._text)
-        agent.events.subscribe(self._event)
+        events.pipe(thinking_deltas()).subscribe(self._thought)
+        events.pipe(text_deltas()).subscribe(self._text)
+        events.subscribe(self._event)
 
     def _text(self, piece: str) -> None:
         if isinstance(piece, Withdrawn):

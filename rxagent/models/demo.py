@@ -133,7 +133,7 @@ def _arguments(tool: ToolDeclaration, prompt: str) -> JsonObject:
     texts = _QUOTED.findall(prompt)
     made: JsonObject = {}
     for name, schema in properties.items():
-        kind = as_text(as_object(schema).get("type"))
+        kind = _kind(as_object(schema))
         if kind in ("integer", "number") and numbers:
             made[name] = numbers.pop(0)
         elif kind == "string" and texts:
@@ -143,6 +143,12 @@ def _arguments(tool: ToolDeclaration, prompt: str) -> JsonObject:
         elif name in required:
             made[name] = _example(as_object(schema), prompt, tool.parameters)
     return made
+
+
+def _kind(schema: JsonObject) -> str:
+    """The type that a schema asks for; of several, the first."""
+    several = [as_text(as_object(each).get("type")) for each in as_list(schema.get("anyOf"))]
+    return as_text(schema.get("type")) or next((each for each in several if each), "")
 
 
 def _example(schema: object, prompt: str, root: JsonObject, depth: int = 0) -> JsonValue:

@@ -10,13 +10,13 @@ from rxagent.operators import check
 
 
 def test_the_demo_model_answers_with_a_tool_call_and_says_what_it_is():
-    done = rxagent("run", "add 2 and 2")
+    done = rxagent("run", "add 2 and 3")
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1].startswith("add says 4")
+    assert done.stdout.splitlines()[-1].startswith("add says 5")
     assert done.stdout.endswith("\n")
     assert "demo model" in done.stderr
-    assert "→ add(a=2, b=2)" in done.stderr
-    assert "← add: 4" in done.stderr
+    assert "→ add(a=2, b=3)" in done.stderr
+    assert "← add: 5" in done.stderr
 
 
 def test_nothing_in_a_pipe_moves_a_cursor():
