@@ -7,10 +7,15 @@
 
 from rxagent.bridges.aio import AsyncioPort, on_asyncio
 from rxagent.bridges.frame import Frame
+from rxagent.bridges.gtk import GtkPort, on_gtk
 from rxagent.bridges.host import AgentHost
 from rxagent.bridges.loop import on_loop
 from rxagent.bridges.port import Closing, ClosingPort, Port
+from rxagent.bridges.pygame import FrameLoopPort
+from rxagent.bridges.qt import QtPort, on_qt
 from rxagent.bridges.textual import TextualPort, on_textual
+from rxagent.bridges.tk import TkPort, on_tk
+from rxagent.bridges.wx import WxPort, on_wx
 
 __all__ = [
     "AgentHost",
@@ -19,8 +24,17 @@ __all__ = [
     "ClosingPort",
     "Closing",
     "on_loop",
-    "on_asyncio",
+    "on_qt",
+    "on_tk",
     "on_textual",
-    "AsyncioPort",
+    "on_asyncio",
+    "on_gtk",
+    "on_wx",
+    "QtPort",
+    "TkPort",
     "TextualPort",
+    "AsyncioPort",
+    "GtkPort",
+    "WxPort",
+    "FrameLoopPort",
 ]

@@ -1,5 +1,6 @@
 """`Port`: the three things a bridge needs of a toolkit's event loop."""
 
+import weakref
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -65,3 +66,14 @@ class Closing:
             except KeyError:  # another thread took the last one
                 return
             fn()
+
+    def closer(self) -> Callable[..., None]:
+        """A function that closes, whatever it is called with, and doesn't keep the port: for the window to keep."""
+        weak = weakref.ref(self)
+
+        def close(*_: object) -> None:
+            target = weak()
+            if target is not None:
+                target.close()
+
+        return close

@@ -1,17 +1,28 @@
 """The port of a Textual app."""
 
+import importlib.util
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from reactivex import Observable
 
 from rxagent.bridges.aio import AsyncioPort
 from rxagent.bridges.frame import Frame
 from rxagent.bridges.loop import CAPACITY, PERIOD, on_loop
-from rxagent.errors import LoopGone, NoRunningLoop
+from rxagent.errors import LoopGone, MissingExtra, NoRunningLoop, UsageError
 from rxagent.state import AgentState
 
 T = TypeVar("T")
+
+
+class _App(Protocol):
+    @property
+    def return_code(self) -> int | None: ...
+
+
+class _InApp(Protocol):
+    @property
+    def app(self) -> _App: ...
 
 
 class Node(Protocol):
@@ -31,18 +42,23 @@ class TextualPort(AsyncioPort):
 
     Raises:
         NoRunningLoop: the app isn't running yet.
+        MissingExtra: Textual is not installed.
     """
 
     def __init__(self, node: Node) -> None:
+        if importlib.util.find_spec("textual") is None:
+            raise MissingExtra("a bridge into Textual needs Textual: pip install 'rxagent[textual]'")
+        if not hasattr(node, "is_running"):
+            raise UsageError(f"on_textual takes an app, a screen or a widget, not {node!r:.100}")
         try:
             super().__init__()
         except NoRunningLoop:
             raise NoRunningLoop("a bridge into a Textual app is made where the app runs: in on_mount or later") from None
-        self._node = node
+        self._node, self._app = node, cast("_InApp", node).app
 
     def post(self, fn: Callable[[], None]) -> None:
         """See `Port`."""
-        if not self._node.is_running:
+        if not self._alive():
             raise LoopGone(f"{self._node!r} is not running any more")
         super().post(lambda: self._call(fn))
 
@@ -51,8 +67,11 @@ class TextualPort(AsyncioPort):
         super().later(seconds, lambda: self._call(fn))
 
     def _call(self, fn: Callable[[], None]) -> None:
-        if self._node.is_running:  # else it is dropped, and with it the bridge
+        if self._alive():  # else it is dropped, and with it the bridge
             fn()
+
+    def _alive(self) -> bool:
+        return self._node.is_running and self._app.return_code is None
 
 
 def on_textual(
