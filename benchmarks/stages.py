@@ -89,7 +89,7 @@ def publish(*, kept: bool, observed: bool) -> Callable[[], None]:
             session.events.subscribe(lambda _: None)
         draft = Draft("id", 0.0, "model")
         for event in EVENTS:
-            pending = session.publish(message_update(event, draft.add(event), -1, origin))
+            pending = session.update(event, draft.add(event), origin)
             if pending is not None:
                 await session.settle(pending)
 

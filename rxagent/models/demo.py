@@ -4,7 +4,7 @@ It thinks a little, calls a tool that the prompt names, tells what came of it, a
 """
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from itertools import takewhile
 
 from pydantic import JsonValue
@@ -145,7 +145,7 @@ def _arguments(tool: ToolDeclaration, prompt: str) -> JsonObject:
     return made
 
 
-def _kind(schema: JsonObject) -> str:
+def _kind(schema: Mapping[str, JsonValue]) -> str:
     """The type that a schema asks for; of several, the first."""
     several = [as_text(as_object(each).get("type")) for each in as_list(schema.get("anyOf"))]
     return as_text(schema.get("type")) or next((each for each in several if each), "")
