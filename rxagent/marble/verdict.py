@@ -82,6 +82,8 @@ def _unexpected_failures(block: Block, played: Played) -> list[str]:
 def came(expected: Expected, block: Block, played: Played) -> list[Timed]:
     """What came on the line that ``expected`` is about."""
     if expected.of_input:
+        if expected.name in played.outputs:
+            raise MarbleSyntaxError(expected.place, f"{expected.name} is an input and a result; give the result another name")
         return played.subscriptions.get(expected.name, [])
     if expected.name in played.outputs:
         return played.outputs[expected.name]

@@ -59,27 +59,28 @@ def agent(model: ModelInput, *, tools: Sequence[ToolInput] = (), **options: Any)
     return made
 
 
-def run(  # the ways to begin a run, in the words of an agent
+def run(
     prompt: object,
     *,
-    model: ModelInput,
     user: Observable[object] | None = None,
     before: Callable[[Agent], object] | None = None,
+    of: Agent | None = None,
     **options: Any,
 ) -> Trial:
     """The events of one run that begins now, their grammar checked.
 
-    ``user`` acts on the agent meanwhile, ``before`` acts on it before the run.
+    ``user`` acts on the agent meanwhile, ``before`` acts on it before the run. It is the agent ``of``, or a new one
+    with the ``options`` of `agent`.
     """
-    made = agent(model, **options)
+    made = of if of is not None else agent(**options)
     if before is not None:
         before(made)
     return Trial(made, made.prompt(cast("str", prompt)).pipe(verify_run()), user)
 
 
-def session(*, model: ModelInput, user: Observable[object] | None = None, **options: Any) -> Trial:
-    """The events of an agent's whole life; it does what ``user`` says, and never ends."""
-    made = agent(model, **options)
+def session(*, user: Observable[object] | None = None, of: Agent | None = None, **options: Any) -> Trial:
+    """The events of an agent's whole life, their grammar checked; it does what ``user`` says, and never ends."""
+    made = of if of is not None else agent(**options)
     return Trial(made, made.events.pipe(verify(joined=True)), user)
 
 

@@ -261,6 +261,11 @@ def test_the_final_state_is_asserted_by_path():
     assert "there is no nope" in problems(source + "nope=2\nwhere a = 1")
 
 
+def test_an_input_and_a_result_of_one_name_are_told_apart_by_an_error():
+    with pytest.raises(MarbleSyntaxError, match="x.md:3:1: s is an input and a result"):
+        judged("s a|\n> {'s': s}\ns ^!\nwhere a = 1")
+
+
 def test_a_failure_that_no_line_is_about_fails_the_block():
     text = problems("s a#\n> {'one': s, 'two': s}\none a#\nwhere a = 1  # = KeyError('k')")
     assert text == "x.md:2:3: two failed at 10ms: KeyError: 'k'"
