@@ -71,6 +71,7 @@ ROWS = {
     "turn limit": "A run has at most max_turns",
     "usage limit": "A run ends when its usage",
     "slow observer": "A slow observer slows the run",
+    "question and answer": "The answer resumes the run",
 }
 
 
