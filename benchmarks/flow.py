@@ -216,6 +216,17 @@ def slow_consumer(deltas: int) -> None:
     print(f"\nPeak RSS, slow minus fast: {(peaks['slow'] - peaks['fast']) / 1024:.1f} MiB (at most 32).\n")
 
 
+def slow_agent(deltas: int) -> None:
+    """The same through a whole run: HTTP, wire, engine, hub."""
+    rows: list[list[object]] = []
+    script = str(Path(__file__).parent / "slow_agent.py")
+    for sink in ("fast", "slow"):
+        out = subprocess.run([sys.executable, script, sink, str(deltas)], capture_output=True, text=True, check=True)
+        received, in_order, ahead, peak, seconds = out.stdout.split()
+        rows.append([sink, int(received), in_order, int(ahead) / 1024, int(peak) / 1024, float(seconds)])
+    print(table(["sink of a run", "received", "in order", "read ahead, KiB", "peak RSS, MiB", "seconds"], rows))
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--rounds", type=int, default=7)
@@ -226,6 +237,7 @@ def main() -> None:
     ratios(options.rounds)
     if not options.skip_slow:
         slow_consumer(options.deltas)
+        slow_agent(options.deltas // 5)
 
 
 if __name__ == "__main__":

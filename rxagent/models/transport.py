@@ -133,6 +133,7 @@ class HttpModel:
             proxy=options.proxy or self._sessions.proxy_for(url),
             allow_redirects=False,
         )
+        _read_in_small_steps(response)
         if options.on_response is not None:
             options.on_response(response.status, response.headers)
         if exchange.recording is not None:
@@ -191,6 +192,18 @@ class _Exchange:
                 return await self.read()
         except TimeoutError:
             return b""
+
+
+def _read_in_small_steps(response: aiohttp.ClientResponse) -> None:
+    """Take at most 64 KiB from the socket at a time.
+
+    asyncio's own steps of 256 KiB come on top of a buffer that is full already: a consumer that is
+    waited for would have more than that read ahead of it. Other loops' transports have no such step.
+    """
+    connection = response.connection
+    transport = None if connection is None else connection.transport
+    if isinstance(getattr(transport, "max_size", None), int):
+        setattr(transport, "max_size", 64 * 1024)  # noqa: B010  # in no stub
 
 
 async def _head(exchange: _Exchange) -> bytes:
