@@ -51,13 +51,14 @@ class Replay(Hub[T]):
             self._count += 1
             waits = self._busy or self._sent + 1 < self._count
             if not waits:
-                self._busy = True
                 self._sent += 1
+                if not self._entries and not self._waiting:  # kept, and nobody to deliver it to
+                    return
+                self._busy = True
             entries = self._entries
         if not waits:
             try:
-                if entries:
-                    self._serve(entries, value)
+                self._serve(entries, value)
             finally:
                 self._busy = False
         if self._sent < self._count or self._waiting:
