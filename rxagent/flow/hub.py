@@ -178,6 +178,8 @@ class Hub(Observable[T], abc.ObserverBase[T]):
             self._finish(entry)
 
     def _finish(self, entry: Entry[T]) -> None:
+        # An end is no disposal, though reactivex disposes after one: who still handles the last value may hold on.
+        entry.holds = set()
         error = self._error
         slot = local.slot
         owner = slot.owner

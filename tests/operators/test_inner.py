@@ -135,7 +135,7 @@ def test_an_inner_stream_goes_on_when_the_outer_one_is_disposed():
 def test_a_hold_on_an_inner_item_holds_the_event():
     source, releases = hub(), []
     source.pipe(ops.tool_executions()).subscribe(lambda inner: inner.subscribe(lambda _: releases.append(hold())))
-    for event in numbered([start("c1"), update("c1"), update("c1", 2)]):
+    for event in numbered([start("c1"), update("c1"), end("c1")]):
         pending = publish(source.on_next, event)
         assert pending is not None
         assert pending.held
