@@ -88,7 +88,9 @@ class Saga:
             tools.append(handoff(successor))
         turns = [self._turn(children, root=root) for _ in range(pick.choice([1, 2]) if root else pick.choice([0, 1]))]
         if successor is not None:
-            turns.append([ToolCall("", "work", {"number": self._next(), "seconds": 1.0}), ToolCall("", f"transfer_to_{name}_next")])
+            turns.append(
+                [ToolCall("", "work", {"number": self._next(), "seconds": 1.0}), ToolCall("", f"transfer_to_{name}_next")]
+            )
         return self._make(name, turns, tools)
 
     def _plain(self, name: str) -> Agent:
@@ -127,7 +129,13 @@ class Saga:
             at = self._position(name, request.messages, len(turns))
             return [said, *turns[at]] if at < len(turns) else said
 
-        return Agent(ScriptedModel(answer, name=name), name=name, tools=tools, retry=Retry(attempts=3, base_delay=0.1 * self.pace), deps=self)
+        return Agent(
+            ScriptedModel(answer, name=name),
+            name=name,
+            tools=tools,
+            retry=Retry(attempts=3, base_delay=0.1 * self.pace),
+            deps=self,
+        )
 
     @staticmethod
     def _position(name: str, messages, count: int) -> int:
