@@ -28,30 +28,31 @@ def tool_executions() -> Operator[Observable[e.ToolLevel]]:
     disposed. A run that ends completes what is open; so does the source, with its error if it has one.
     """
 
-    def start(outer: "_Outer[tuple[str, str], e.ToolLevel]") -> OnEvent:
-        own = Outermost()
+    return _grouping(_executing)
 
-        def on_next(event: e.AnyEvent) -> None:
-            match event:
-                case e.ToolStart() if own.takes(event.origin):
-                    key = (event.origin.session_id, event.call_id)
-                    outer.open(key, event.origin)
-                    outer.put(key, event)
-                case e.ToolUpdate() | e.ToolEnd():
-                    key = (event.origin.session_id, event.call_id)
-                    outer.put(key, event)
-                    if isinstance(event, e.ToolEnd):
-                        outer.close(key)
-                case e.AgentStart():
-                    own.takes(event.origin)
-                case e.AgentEnd():
-                    outer.close_run(event.origin)
-                case _:
-                    pass
 
-        return on_next
+def _executing(outer: "_Outer[tuple[str, str], e.ToolLevel]") -> OnEvent:
+    own = Outermost()
 
-    return _grouping(start)
+    def on_next(event: e.AnyEvent) -> None:
+        match event:
+            case e.ToolStart() if own.takes(event.origin):
+                key = (event.origin.session_id, event.call_id)
+                outer.open(key, event.origin)
+                outer.put(key, event)
+            case e.ToolUpdate() | e.ToolEnd():
+                key = (event.origin.session_id, event.call_id)
+                outer.put(key, event)
+                if isinstance(event, e.ToolEnd):
+                    outer.close(key)
+            case e.AgentStart():
+                own.takes(event.origin)
+            case e.AgentEnd():
+                outer.close_run(event.origin)
+            case _:
+                pass
+
+    return on_next
 
 
 def live_messages() -> Operator[Observable[AnyMessage]]:
@@ -69,34 +70,35 @@ def live_messages() -> Operator[Observable[AnyMessage]]:
     what is open; so does the source, with its error if it has one.
     """
 
-    def start(outer: "_Outer[tuple[str, tuple[str, ...]], AnyMessage]") -> OnEvent:
-        own = Outermost()
+    return _grouping(_living)
 
-        def on_next(event: e.AnyEvent) -> None:
-            key = (event.origin.run_id, event.origin.path)
-            match event:
-                case e.MessageUpdate():
-                    # An update that was read by itself has no message.
-                    if cast("AssistantMessage | None", event.message) is not None:
-                        outer.put(key, event.message)
-                case e.MessageStart() if own.takes(event.origin):
-                    if not (key in outer.inner and isinstance(event.message, AssistantMessage)):
-                        outer.open(key, event.origin)
+
+def _living(outer: "_Outer[tuple[str, tuple[str, ...]], AnyMessage]") -> OnEvent:
+    own = Outermost()
+
+    def on_next(event: e.AnyEvent) -> None:
+        key = (event.origin.run_id, event.origin.path)
+        match event:
+            case e.MessageUpdate():
+                # An update that was read by itself has no message.
+                if cast("AssistantMessage | None", event.message) is not None:
                     outer.put(key, event.message)
-                case e.MessageEnd():
-                    outer.put(key, event.message)
-                    outer.close(key)
-                case e.AgentStart():
-                    own.takes(event.origin)
-                    outer.close_run(event.origin)
-                case e.AgentEnd():
-                    outer.close_run(event.origin)
-                case _:
-                    pass
+            case e.MessageStart() if own.takes(event.origin):
+                if not (key in outer.inner and isinstance(event.message, AssistantMessage)):
+                    outer.open(key, event.origin)
+                outer.put(key, event.message)
+            case e.MessageEnd():
+                outer.put(key, event.message)
+                outer.close(key)
+            case e.AgentStart():
+                own.takes(event.origin)
+                outer.close_run(event.origin)
+            case e.AgentEnd():
+                outer.close_run(event.origin)
+            case _:
+                pass
 
-        return on_next
-
-    return _grouping(start)
+    return on_next
 
 
 class _Outer(Generic[K, T]):

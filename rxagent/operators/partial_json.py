@@ -44,7 +44,7 @@ def partial_json(shape: "TypeForm[T]", *, tool: str | None = None, period: float
     the finished value alone, which comes as pydantic validates it, when the answer is complete; JSON
     that doesn't fit the type has no finished value. Text is parsed at most once per ``period``
     (seconds), never per delta; nothing that is finished is passed over. A withdrawn attempt's values
-    stop, the next attempt begins again. What is kept goes before completion and before an error.
+    stop, the next attempt begins again. What is kept goes before the end, also before an error.
 
     Args:
         shape: a pydantic model, dataclass, TypedDict, list of them, or any type pydantic knows.
@@ -60,8 +60,7 @@ def partial_json(shape: "TypeForm[T]", *, tool: str | None = None, period: float
         raise UsageError(f"partial_json can't read {shape!r:.200}: {error}") from error
     if period <= 0:
         raise UsageError(f"partial_json: period is in seconds and must be above 0, not {period}")
-    drafts = fused(partial(_calls, tool=tool) if tool is not None else _answer)
-    paced = frames(period)
+    drafts, paced = fused(partial(_calls, tool=tool) if tool is not None else _answer), frames(period)
     values = PartialType(shape)
 
     def operator(source: Observable[e.AnyEvent]) -> Observable[T]:
