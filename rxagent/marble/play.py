@@ -5,6 +5,7 @@ import contextlib
 import inspect
 import random
 import traceback
+import types
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVarTuple, cast
@@ -125,7 +126,7 @@ class _Play:
     def _at(self, instant: int, action: Callable[[*Ts], None], *args: *Ts) -> None:
         self.own_timers.append(self.loop.call_at(instant / 1_000_000_000, action, *args))
 
-    def _code(self) -> Any:
+    def _code(self) -> types.CodeType:
         place = self.block.expression_place
         source = "\n" * max(place.line - 2, 0) + f"(\n{self.block.expression}\n)"
         return compile(source.lstrip("\n") if place.line < 2 else source, place.file, "eval")

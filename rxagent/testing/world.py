@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import reactivex as rx
 from reactivex import Observable, abc
@@ -11,9 +11,14 @@ from reactivex.disposable import CompositeDisposable, Disposable
 
 import rxagent
 from rxagent import flow
-from rxagent.engine import Agent, AgentContext, LoopConfig, run_loop
+from rxagent.engine import Agent, AgentContext, Limits, LoopConfig, Retry, run_loop
+from rxagent.engine.config import ModelLike, ToolMode
+from rxagent.engine.inbox import QueueMode
+from rxagent.errors import UsageError
 from rxagent.events import AnyEvent
+from rxagent.hooks import Hooks
 from rxagent.marble.streams import Source
+from rxagent.messages import AnyMessage, ThinkingLevel
 from rxagent.models import Model, ScriptedModel
 from rxagent.operators import verify, verify_run
 from rxagent.state import AgentState
@@ -50,10 +55,43 @@ class Trial(Observable[AnyEvent]):
         return both
 
 
-def agent(model: ModelInput, *, tools: Sequence[ToolInput] = (), **options: Any) -> Agent:
-    """An agent whose model and tools may be input lines; ``options`` are those of `Agent`, and its modes."""
-    modes = {name: options.pop(name) for name in ("tool_mode", "steering_mode", "follow_up_mode") if name in options}
-    made = Agent(_model(model), tools=[_tool(t) for t in tools], **options)
+class Options(TypedDict, total=False):
+    """The arguments that `Agent` and `LoopConfig` share."""
+
+    name: str
+    thinking_level: ThinkingLevel
+    streaming: bool
+    output: type | None
+    hooks: Hooks
+    limits: Limits
+    retry: Retry
+    deps: object
+
+
+class AgentOptions(Options, total=False):
+    """The arguments of `agent`."""
+
+    model: ModelInput
+    tools: Sequence[ToolInput]
+    system_prompt: str
+    messages: Sequence[AnyMessage]
+    tool_mode: ToolMode
+    steering_mode: QueueMode
+    follow_up_mode: QueueMode
+
+
+def agent(**options: Unpack[AgentOptions]) -> Agent:
+    """An agent whose model and tools may be input lines; the other options are those of `Agent`, and its modes.
+
+    Raises ``UsageError`` without a model.
+    """
+    given = dict(options)
+    given.pop("model", None)
+    if "model" not in options:
+        raise UsageError("an agent needs a model: model=… names an input line, or is a Model")
+    modes = {name: given.pop(name) for name in ("tool_mode", "steering_mode", "follow_up_mode") if name in given}
+    tools = [_tool(tool) for tool in options.get("tools", ())]
+    made = Agent(_model(options["model"]), **cast("dict[str, Any]", {**given, "tools": tools}))
     for name, mode in modes.items():
         setattr(made, name, mode)
     return made
@@ -65,7 +103,7 @@ def run(
     user: Observable[object] | None = None,
     before: Callable[[Agent], object] | None = None,
     of: Agent | None = None,
-    **options: Any,
+    **options: Unpack[AgentOptions],
 ) -> Trial:
     """The events of one run that begins now, their grammar checked.
 
@@ -78,13 +116,15 @@ def run(
     return Trial(made, made.prompt(cast("str", prompt)).pipe(verify_run()), user)
 
 
-def session(*, user: Observable[object] | None = None, of: Agent | None = None, **options: Any) -> Trial:
+def session(*, user: Observable[object] | None = None, of: Agent | None = None, **options: Unpack[AgentOptions]) -> Trial:
     """The events of an agent's whole life, their grammar checked; it does what ``user`` says, and never ends."""
     made = of if of is not None else agent(**options)
     return Trial(made, made.events.pipe(verify(joined=True)), user)
 
 
-def cold(prompt: object, *, model: ModelInput, tools: Sequence[ToolInput] = (), **options: Any) -> Observable[AnyEvent]:
+def cold(
+    prompt: object, *, model: ModelInput, tools: Sequence[ToolInput] = (), **options: Unpack[Options]
+) -> Observable[AnyEvent]:
     """``run_loop``: every subscription is a run of its own, and disposing it cancels that run."""
     return run_loop(prompt, AgentContext(tools=[_tool(t) for t in tools]), LoopConfig(model=_model(model), **options))
 
@@ -121,11 +161,11 @@ def slow(seconds: float) -> Callable[[Observable[T]], Observable[T]]:
     return operator
 
 
-def _model(given: ModelInput) -> Any:
+def _model(given: ModelInput) -> ModelLike:
     if isinstance(given, Source):
         return LineModel(given)
     if isinstance(given, Sequence) and not isinstance(given, str):
-        return [_model(each) for each in given]
+        return [LineModel(each) if isinstance(each, Source) else each for each in given]
     return given
 
 

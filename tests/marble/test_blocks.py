@@ -262,7 +262,7 @@ def test_the_final_state_is_asserted_by_path():
 
 
 def test_an_input_and_a_result_of_one_name_are_told_apart_by_an_error():
-    with pytest.raises(MarbleSyntaxError, match="x.md:3:1: s is an input and a result"):
+    with pytest.raises(MarbleSyntaxError, match=r"x.md:3:1: s is an input and a result"):
         judged("s a|\n> {'s': s}\ns ^!\nwhere a = 1")
 
 

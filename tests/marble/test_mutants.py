@@ -1,5 +1,6 @@
 """The mutation check: each named lie about flow, operators or engine fails at least one marble block."""
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -46,7 +47,8 @@ for path in sorted(Path(sys.argv[1]).glob("*.md"), key=lambda path: path.name !=
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package, to be mutated and mended."""
     place = tmp_path_factory.mktemp("mutated")
-    shutil.copytree(ROOT / "rxagent", place / "rxagent", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "rxagent", place / "rxagent", ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(place, quiet=1)  # once, not by each of the processes that play
     return place
 
 
