@@ -2,7 +2,7 @@
 
 - Everything happens on one loop: the one subscribed on, or else the first value's.
 - A value that comes in on another thread is handed over to that loop, bounded.
-- No timer is set while nothing is due.
+- No timer is set while nothing is due. What a source delivers as it is subscribed, before any loop runs, passes at once.
 """
 
 import asyncio
@@ -86,6 +86,12 @@ class Pacer(ABC, Generic[A, B]):
             self._holds.append(hold())
             if self.outlet.stopped:  # disposed meanwhile, by another thread
                 self._let_go()
+
+    def pass_on(self, value: A) -> None:
+        """Deliver ``value`` at once: there is no clock to go by."""
+        self.outlet.meet()
+        self.put(value)
+        self.outlet.send(self.take())
 
     def finish(self, error: Exception | None) -> None:
         """Take the end, on the loop: what is kept goes first."""
@@ -191,11 +197,15 @@ class _Entrance(abc.ObserverBase[A], Generic[A, B]):
         self._pacer = pacer
         self._home = running_loop()
         self._bridge: Handover[A] | None = None
+        self.subscribing = True
 
     def on_next(self, value: A) -> None:
         pacer = self._pacer
         loop = pacer.loop
         if loop is None or loop.is_closed():
+            if self.subscribing and self._home is None:  # the present value of a state, before any loop runs
+                pacer.pass_on(value)
+                return
             loop = self._bind()
         if self._bridge is None and running_loop() is loop:
             pacer.arrive(value)
@@ -272,6 +282,7 @@ def paced(make: Callable[[abc.ObserverBase[B]], Pacer[A, B]]) -> Callable[[Obser
             pacer = make(observer)
             entrance = _Entrance(pacer)
             pacer.outlet.upstream.disposable = source.subscribe(entrance.on_next, entrance.on_error, entrance.on_completed)
+            entrance.subscribing = False
             return Disposable(entrance.dispose)
 
         return Observable(subscribe)

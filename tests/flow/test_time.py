@@ -438,6 +438,22 @@ def test_an_end_without_any_loop_goes_through(operator: Operator) -> None:
     assert ends == ["end"]
 
 
+@timed
+def test_the_present_value_of_a_state_passes_before_any_loop_runs(operator: Operator) -> None:
+    hub = Hub[object]()
+    states = Observable[object](lambda observer, _: (observer.on_next("now"), hub.subscribe(observer))[1])
+    seen: list[object] = []
+    states.pipe(operator).subscribe(seen.append)
+    assert seen in (["now"], [["now"]])
+
+    async def main() -> None:
+        await emit(hub.on_next, "then")
+        await asyncio.sleep(1)
+
+    virtual(main)
+    assert seen in (["now", "then"], [["now"], ["then"]])
+
+
 def test_a_value_without_any_loop_is_a_named_error() -> None:
     faults: list[Fault] = []
     hub = Hub[object](faults.append)
