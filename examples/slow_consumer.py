@@ -33,7 +33,7 @@ async def main() -> None:
             seen.append(int(event.delta.text))
             ahead = max(ahead, len(made) - len(seen))
 
-    agent = Agent(ScriptedModel([lambda request: answer(request)]))
+    agent = Agent(ScriptedModel([answer]))
     agent.subscribe(consume, capacity=16)
     await agent.prompt("count")
     await agent.wait_for_idle()
