@@ -418,7 +418,7 @@ class Agent:
         session = self._session
         forget = run.signal.on_cancel(session.gate.open)  # an abort may come before the loop listens to it
         pending = self._start_session()
-        subscription = session.events.subscribe(run)
+        session.recorder = run.on_next
         try:
             if pending is not None:
                 await session.settle(pending)
@@ -432,8 +432,9 @@ class Agent:
         finally:
             forget()
             publish_left(scope)
-            subscription.dispose()
+            session.recorder = None
             self._run = self._scope = self._loop = None
+            run.expects(scope.output)
             run.finish(failure)
 
     # -- for those that run agents: runners and teams

@@ -17,7 +17,7 @@ Delta = TextDelta | ThinkingDelta | ToolCallDelta
 class _Stretch:
     """Deltas of one kind and one answer that came one right after the other."""
 
-    __slots__ = ("count", "draft", "kind", "origin", "position", "seq")
+    __slots__ = ("draft", "kind", "next_seq", "origin", "position", "seq")
 
     def __init__(self, message: PartialMessage, event: MessageUpdate) -> None:
         self.draft: Draft = message.draft
@@ -25,7 +25,7 @@ class _Stretch:
         self.kind: type[object] = type(event.delta)
         self.seq = event.seq
         self.origin: Origin = event.origin
-        self.count = 1
+        self.next_seq = event.seq + 1
 
     def event(self, offset: int) -> MessageUpdate:
         position = self.position + offset
@@ -64,24 +64,14 @@ class Kept:
     def append(self, event: AnyEvent) -> None:
         """Keeps the next event."""
         if type(event) is MessageUpdate:
-            message = event.message
             last = self._last
-            if last is not None:
-                count = last.count
-                # each condition is one that a stretch is by; in the order in which they fail
-                if (
-                    type(event.delta) is last.kind
-                    and event.seq == last.seq + count
-                    and type(message) is PartialMessage
-                    and message.draft is last.draft
-                    and message.position == last.position + count
-                    and event.origin is last.origin
-                ):
-                    last.count = count + 1
-                    self._size += 1
-                    return
-            if type(message) is PartialMessage and isinstance(event.delta, Delta):
-                self._last = stretch = _Stretch(message, event)
+            # updates of one origin that follow without a gap are of one answer, one after the other
+            if last is not None and event.seq == last.next_seq and type(event.delta) is last.kind and event.origin is last.origin:
+                last.next_seq += 1
+                self._size += 1
+                return
+            if type(event.message) is PartialMessage and isinstance(event.delta, Delta):
+                self._last = stretch = _Stretch(event.message, event)
                 self._put(stretch)
                 return
         self._last = None

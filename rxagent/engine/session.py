@@ -79,6 +79,7 @@ class Session:
         self.events: Hub[AnyEvent] = Hub(on_fault)
         self.states: Hub[AgentState] = Hub(on_fault)
         self.gate = Gate()
+        self.recorder: Callable[[AnyEvent], None] | None = None
         self.message_ids: set[str] = set()
         self.call_ids: set[str] = set()
         self.branches: dict[str, Branch] = {}
@@ -207,6 +208,8 @@ class Session:
             self._delivering = False
 
     def _tell(self, event: AnyEvent, changed: AgentState | None) -> None:
+        if self.recorder is not None:
+            self.recorder(event)
         self.events.on_next(event)
         if changed is not None:
             self.published = changed

@@ -221,7 +221,12 @@ class Draft:
         """Takes one event in and gives the message so far."""
         self.position = position = self.position + 1
         if isinstance(event, m.TextDelta):
-            self._piece("text", event.index, event.text)
+            block = self._last
+            if block is not None and block.kind == "text" and block.index == event.index:  # _piece, without the call
+                block.pieces.append(event.text)
+                block.positions.append(position)
+            else:
+                self._piece("text", event.index, event.text)
         elif isinstance(event, m.ToolCallDelta):
             self._piece("tool_call", event.index, event.arguments)
         elif isinstance(event, m.ThinkingDelta):

@@ -19,6 +19,11 @@ from await_scenarios import SCENARIOS
 import rxagent
 from rxagent.marble.loop import run_virtual
 
+# A fault in place of an await leaves the coroutine behind that would have been awaited.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 ENGINE = Path(rxagent.__file__).parent / "engine"
 
 

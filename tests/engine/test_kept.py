@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rxagent.engine.kept import Kept
 from rxagent.events import (
     Draft,
+    MessageStart,
     MessageUpdate,
     Origin,
     TextEnd,
@@ -43,8 +44,8 @@ def test_what_is_read_equals_what_was_kept(steps):
             continue
         if step == "new answer":
             drafts[0] = Draft("m2", 2.0, "model")
-            continue
-        if step == "other":
+            event = MessageStart(drafts[0].message(), origin=ORIGINS[0], seq=seq)
+        elif step == "other":
             event = TurnStart(seq, origin=ORIGINS[0], seq=seq)
         else:
             speaker, delta = step
