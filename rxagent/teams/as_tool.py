@@ -9,7 +9,7 @@ from rxagent.engine.agent import Agent
 from rxagent.engine.child import ChildEnd, run_child
 from rxagent.errors import InvalidTool, ToolInterrupted
 from rxagent.messages import JsonObject, ToolDeclaration, ToolResult, UserMessage
-from rxagent.teams.naming import host_of, tool_name
+from rxagent.teams.naming import checked_name, host_of, tool_name
 from rxagent.tools import InvalidArguments, ToolContext
 
 
@@ -84,9 +84,9 @@ def as_tool(agent: Agent, *, name: str | None = None, description: str | None = 
         description: what the model is told the agent is for.
 
     Raises:
-        InvalidTool: it is no agent.
+        InvalidTool: it is no agent, or no model may send that name.
     """
     if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance] callers aren't all typed
         raise InvalidTool(f"as_tool takes an Agent, not {agent!r:.100}")
     text = f"Hands a task to the agent {agent.name!r} and gives its answer." if description is None else description
-    return AgentTool(agent, name or tool_name("", agent.name), text)
+    return AgentTool(agent, checked_name(name) if name is not None else tool_name("", agent.name), text)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from rxagent.engine.agent import Agent
 from rxagent.errors import InvalidTool
 from rxagent.messages import JsonObject, ToolDeclaration, ToolResult
-from rxagent.teams.naming import host_of, tool_name
+from rxagent.teams.naming import checked_name, host_of, tool_name
 from rxagent.tools import InvalidArguments, ToolContext
 
 _PARAMETERS: JsonObject = {
@@ -67,9 +67,9 @@ def handoff(agent: Agent, *, name: str | None = None, description: str | None = 
         description: what the model is told the agent is for.
 
     Raises:
-        InvalidTool: it is no agent.
+        InvalidTool: it is no agent, or no model may send that name.
     """
     if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance] callers aren't all typed
         raise InvalidTool(f"handoff takes an Agent, not {agent!r:.100}")
     text = f"Hands the conversation over to the agent {agent.name!r}." if description is None else description
-    return HandoffTool(agent, name or tool_name("transfer_to_", agent.name), text)
+    return HandoffTool(agent, checked_name(name) if name is not None else tool_name("transfer_to_", agent.name), text)

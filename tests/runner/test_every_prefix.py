@@ -73,7 +73,7 @@ def test_every_prefix_asks_about_unknown_calls_and_runs_them_only_when_told(seed
         log, wanted, _ = await reference(seed)
         for cut in cuts(log):
             prefix = log[:cut]
-            _, whole, got, _ = await resumed(seed, prefix, "ask")
+            _, _, got, _ = await resumed(seed, prefix, "ask")
             assert got == wanted, f"cut at {cut}"
             saga = Saga(seed)
             runner = Runner(saga.root, await store_of(prefix))

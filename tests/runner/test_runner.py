@@ -296,7 +296,7 @@ def test_a_store_that_fails_ends_the_run_as_failed_with_the_grammar_intact(at_ap
         run = runner.query("go", "s")
         seen = []
         run.subscribe(seen.append)
-        with pytest.raises(StoreError, match="full|gone"):
+        with pytest.raises(StoreError, match=r"full|gone"):
             await run
         check_run(seen)
         stored = await runner.events("s") if at_append else []
@@ -511,7 +511,7 @@ async def test_text_that_was_being_streamed_is_withdrawn_and_asked_for_again():
     assert (await run).text == "a long long answer"
     log = await runner.events("s")
     check(log)
-    check_run([e for e in run.values])
+    check_run(list(run.values))
     assert [e.error.kind for e in log if isinstance(e, ModelRetry)] == ["process"]
     assert len((await runner.state("s")).messages) == 2
 
