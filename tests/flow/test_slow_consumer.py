@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks"
-DELTAS = 40_000
+DELTAS = 20_000
 
 
 def run(script: str, sink: str) -> list[str]:
