@@ -82,7 +82,7 @@ def publish(*, kept: bool, observed: bool) -> Callable[[], None]:
         origin = session.origin("run", "agent")
         if kept:
             run = Run(origin, Signal(), None)
-            session.events.subscribe(run)
+            session.recorder = run.on_next
         session.publish(AgentStart(origin=origin))
         if observed:
             session.states.subscribe(lambda _: None)
