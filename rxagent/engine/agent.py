@@ -30,7 +30,7 @@ from rxagent.events import (
     SessionReset,
     SessionStart,
 )
-from rxagent.flow import Fault, Hub, OnFault, Pending, print_fault
+from rxagent.flow import Direct, Fault, Hub, OnFault, Pending, print_fault
 from rxagent.hooks import Hooks
 from rxagent.messages import (
     AnyMessage,
@@ -136,11 +136,11 @@ class Agent:
     def states(self) -> Observable[AgentState]:
         """The current state first, then every change."""
 
-        def subscribe(observer: abc.ObserverBase[AgentState], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
+        def subscribe(observer: abc.ObserverBase[AgentState]) -> abc.DisposableBase:
             observer.on_next(self._session.published)
             return self._session.states.subscribe(observer)
 
-        return Observable(subscribe)
+        return Direct(subscribe)
 
     @property
     def errors(self) -> Observable[Fault]:
@@ -345,6 +345,7 @@ class Agent:
         """
         self._check_idle("reset")
         self._inbox.clear()
+        self._session.branches.clear()
         self._publish(SessionReset(origin=self._origin()))
 
     def subscribe(

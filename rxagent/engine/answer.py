@@ -165,7 +165,7 @@ class Answer:
         now = watch.now
         async for event in stream:
             watch.at = now()
-            if not isinstance(event, DELTAS) or not self._started:
+            if not (type(event) is TextDelta or isinstance(event, DELTAS)) or not self._started:
                 if isinstance(event, ResponseEnd | ModelError):
                     return event
                 event = await self._boundary(draft, event, watch)  # noqa: PLW2901 - the same event under an id that is free

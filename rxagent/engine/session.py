@@ -201,7 +201,14 @@ class Session:
     def _deliver(self, event: AnyEvent) -> None:
         self._delivering = True
         try:
-            self._tell(event, self._changed)
+            changed = self._changed  # _tell, without the call: once per delta
+            if self.recorder is not None:
+                self.recorder(event)
+            self.events.on_next(event)
+            if changed is not None:
+                self.published = changed
+                if self.states.observed:
+                    self.states.on_next(changed)
             while self._late:
                 self._tell(*self._late.popleft())
         finally:

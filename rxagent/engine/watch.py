@@ -1,6 +1,7 @@
 """`Watch`: one timer that ends a wait between a model's events, at no cost per event but a clock reading."""
 
 import asyncio
+import time
 from types import TracebackType
 from typing import Self
 
@@ -17,7 +18,9 @@ class Watch:
 
     def __init__(self, first: float | None, idle: float | None) -> None:
         self._loop = asyncio.get_running_loop()
-        self.now = self._loop.time
+        # the stock loops' time() is a Python wrapper around this
+        stock = type(self._loop).time is asyncio.BaseEventLoop.time
+        self.now = time.monotonic if stock else self._loop.time
         self._task = asyncio.current_task()
         self._limit = first
         self._idle = idle

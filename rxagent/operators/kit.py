@@ -6,6 +6,7 @@ from typing import TypeVar
 from reactivex import Observable, abc
 
 from rxagent.events import agent as e
+from rxagent.flow import Direct
 
 T = TypeVar("T")
 OnEvent = Callable[[e.AnyEvent], None]
@@ -20,10 +21,10 @@ def fused(start: Callable[[abc.ObserverBase[T]], OnEvent]) -> Operator[T]:
     """
 
     def operator(source: Observable[e.AnyEvent]) -> Observable[T]:
-        def subscribe(observer: abc.ObserverBase[T], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
-            return source.subscribe(start(observer), observer.on_error, observer.on_completed, scheduler=scheduler)
+        def subscribe(observer: abc.ObserverBase[T]) -> abc.DisposableBase:
+            return source.subscribe(start(observer), observer.on_error, observer.on_completed)
 
-        return Observable(subscribe)
+        return Direct(subscribe)
 
     return operator
 
