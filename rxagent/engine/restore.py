@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rxagent.engine.session import Branch, Session
-from rxagent.events import AgentStart, AnyEvent, MessageEnd, MessageUpdate, QueueChanged, SessionStart, ToolEnd, ToolStart
+from rxagent.events import AgentStart, AnyEvent, MessageEnd, MessageUpdate, QueueChanged, SessionReset, SessionStart, ToolEnd, ToolStart
 from rxagent.messages import AnyMessage
 from rxagent.state import AgentState, reduce
 
@@ -32,6 +32,8 @@ class Restoring:
         if call_id:
             speaker = session.branches.get(call_id) or self._branch(event, call_id)
             speaker.fold(event)
+        elif isinstance(event, SessionReset) or (isinstance(event, AgentStart) and event.resumes is None):
+            session.branches.clear()  # what was asked before is asked no more
         if isinstance(event, ToolStart):
             self._owners[event.call_id] = speaker
         elif isinstance(event, ToolEnd) and not event.interrupted:
