@@ -31,4 +31,11 @@ async def count(to: Annotated[int, Field(ge=1, le=100)] = 5) -> AsyncIterator[st
         yield f"{number} of {to}"
 
 
-DEMO_TOOLS: tuple[Tool, ...] = (add, multiply, count)
+@tool
+def publish(text: str) -> str:
+    """Pretends to publish a text."""
+    return f"published, so to speak: {text}"
+
+
+DEMO_TOOLS: tuple[Tool, ...] = (add, multiply, count, publish)
+ASKING = ("publish",)  # those that ask a person first, where one can be asked

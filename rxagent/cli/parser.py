@@ -12,7 +12,10 @@ _RUN = """Runs an agent on a prompt. The answer goes to stdout, everything else 
 
 Without --model the built-in demo model answers, offline and by script.
 """
+_CHAT = """A conversation in a terminal app: ? shows its keys. It needs Textual: pip install 'rxagent[chat]'.
 
+Conversations are kept, and found again with ctrl+p. Without --model the built-in demo model answers, offline and by script.
+"""
 
 Add = Callable[..., argparse.ArgumentParser]  # what add_parser of argparse is; its class has no public name
 
@@ -29,6 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, help="show the version and leave")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _run(commands.add_parser)
+    _chat(commands.add_parser)
     _recorded(commands.add_parser)
     _drawings(commands.add_parser)
     return parser
@@ -61,6 +65,21 @@ def _run(add: Add) -> None:
         "--answer", action="append", metavar="ID=ANSWER", help="answer (JSON or text) to what an interrupted run asks"
     )
     run.add_argument("-q", "--quiet", action="store_true", default=None, help="nothing but errors on stderr")
+
+
+def _chat(add: Add) -> None:
+    chat = add("chat", help="talk with an agent in a terminal app", description=_CHAT, formatter_class=_Lines)
+    chat.set_defaults(module="chat")
+    chat.add_argument("first", nargs="*", metavar="PROMPT", help="sent at once")
+    add_agent_options(chat)
+    chat.add_argument(
+        "--ask", action="append", metavar="TOOL", help="ask before this tool runs; all (default with --tool) or none; repeatable"
+    )
+    chat.add_argument("--store", metavar="FILE", help="keep conversations in this file; default: the user's own")
+    chat.add_argument("--no-store", action="store_true", help="keep nothing")
+    chat.add_argument("--session", metavar="ID", help="go on with this conversation")
+    chat.add_argument("--last", action="store_true", help="go on with the latest conversation")
+    chat.add_argument("--theme", choices=("auto", "dark", "light"), help="colours; ctrl+g switches")
 
 
 def _recorded(add: Add) -> None:

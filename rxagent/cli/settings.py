@@ -39,6 +39,8 @@ class Settings(BaseModel):
     store: str | None = None
     session: str | None = None
     answer: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    theme: Literal["auto", "dark", "light"] = "auto"
 
     @property
     def answers(self) -> dict[str, JsonValue] | None:

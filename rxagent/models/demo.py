@@ -1,6 +1,7 @@
 """`"demo"`: the built-in offline model. Its answers are scripted and it says so; nothing is asked of any server.
 
-It thinks a little, calls a tool that the prompt names, tells what came of it, and writes Markdown when asked to.
+It thinks a little, calls a tool that the prompt names, tells what came of it, writes Markdown when asked to, and
+fails when asked to, once.
 """
 
 import re
@@ -10,12 +11,23 @@ from itertools import takewhile
 from pydantic import JsonValue
 from pydantic_core import to_json
 
-from rxagent.events.model import ModelEvent
-from rxagent.messages import JsonObject, TextPart, ThinkingPart, ToolCall, ToolDeclaration, ToolResultMessage, UserMessage
+from rxagent.events.model import ModelError, ModelEvent, ResponseEnd
+from rxagent.messages import (
+    CustomMessage,
+    JsonObject,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolDeclaration,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
 from rxagent.models.base import ModelRequest
 from rxagent.models.fields import as_list, as_object, as_text
 from rxagent.models.scripted import ScriptedModel, ScriptedPart
 
+_FAILURE = ModelError("server", "the demo model fails when it is asked to; the next try will go well")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _QUOTED = re.compile(r"[\"'“‘`]([^\"'”’`]+)[\"'”’`]")
 _LONG = ("markdown", "essay", "story", "long", "sample", "explain", "list", "table", "code")
@@ -61,7 +73,8 @@ class DemoModel:
     provider = "demo"
 
     def __init__(self, *, delay: float = 0.008) -> None:
-        self._model = ScriptedModel(answer, name="demo", delay=delay)
+        self._model = ScriptedModel(self._answer, name="demo", delay=delay)
+        self._failed = ""  # the prompt that failed last: asked again, it is answered
 
     def __repr__(self) -> str:
         return "DemoModel()"
@@ -70,6 +83,23 @@ class DemoModel:
         """Plays the answer."""
         self._model.requests.clear()  # a long-lived agent is not to be remembered here as well
         return self._model.stream(request)
+
+    def _answer(self, request: ModelRequest) -> list[ScriptedPart]:
+        asked = next((m for m in reversed(request.messages) if isinstance(m, UserMessage)), None)
+        prompt = asked.text if asked is not None else ""
+        if "fail" in re.findall(r"[a-z]+", prompt.lower()) and self._failed != prompt:
+            self._failed = prompt
+            return [TextPart("This answer will not come to"), _FAILURE]
+        self._failed = ""
+        parts = answer(request)
+        written = sum(len(part.text) for part in parts if isinstance(part, TextPart | ThinkingPart))
+        read = len(request.system_prompt) + sum(len(m.text) for m in request.messages if not isinstance(m, CustomMessage))
+        return [*parts, _end(read // 4 + 1, written // 4 + 1, calls=any(isinstance(part, ToolCall) for part in parts))]
+
+
+def _end(read: int, written: int, *, calls: bool) -> ResponseEnd:
+    """The end of an answer, with tokens as they are commonly estimated: four characters each."""
+    return ResponseEnd("tool_use" if calls else "stop", Usage(read, written, cost=0.0))
 
 
 def answer(request: ModelRequest) -> list[ScriptedPart]:
@@ -126,11 +156,12 @@ def _named(name: str, words: set[str], prompt: str) -> bool:
 
 
 def _arguments(tool: ToolDeclaration, prompt: str) -> JsonObject:
-    """Numbers and quoted words of the prompt, in order, for the parameters that want such."""
+    """Numbers and quoted words of the prompt, in order, for the parameters that want such; those after its name, if there are."""
+    after = prompt[max(0, prompt.lower().find(tool.name.lower())) :]
     properties = as_object(tool.parameters.get("properties"))
     required = as_list(tool.parameters.get("required"))
-    numbers: list[JsonValue] = [float(n) if "." in n else int(n) for n in _NUMBER.findall(prompt)]
-    texts = _QUOTED.findall(prompt)
+    numbers: list[JsonValue] = [float(n) if "." in n else int(n) for n in _NUMBER.findall(after) or _NUMBER.findall(prompt)]
+    texts = _QUOTED.findall(after) or _QUOTED.findall(prompt)
     made: JsonObject = {}
     for name, schema in properties.items():
         kind = _kind(as_object(schema))
