@@ -1,0 +1,327 @@
+"""`AgentCore`: what stands under `Agent`: its session, how runs begin and end, who has the conversation.
+
+`Agent` is the face of it. What is public here is for those that run agents: runners and teams.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Self
+
+from rxagent.engine.closing import left, publish_left
+from rxagent.engine.cold import running_loop
+from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches
+from rxagent.engine.inbox import Inbox
+from rxagent.engine.launch import Launch
+from rxagent.engine.limits import Limits, Retry
+from rxagent.engine.listeners import Listeners
+from rxagent.engine.loop import Loop
+from rxagent.engine.profile import Profile
+from rxagent.engine.restore import Restoring
+from rxagent.engine.run import Run
+from rxagent.engine.scope import Scope
+from rxagent.engine.session import Journal, Session, new_id
+from rxagent.errors import AgentBusy, UsageError
+from rxagent.events import (
+    AnyEvent,
+    ConfigChanged,
+    ErrorInfo,
+    Origin,
+    QueueChanged,
+    SessionStart,
+)
+from rxagent.flow import Fault, Hub, Pending, print_fault
+from rxagent.hooks import Hooks
+from rxagent.messages import (
+    AnyMessage,
+    AssistantMessage,
+    ThinkingLevel,
+    Transcript,
+    as_messages,
+)
+from rxagent.signals import Signal
+from rxagent.state import AgentState
+from rxagent.tools import Tool, as_tools
+
+
+class AgentCore:
+    """A session, what runs of it are made with, and the run that is going."""
+
+    def __init__(  # noqa: PLR0913 - the contract's constructor, all but the model by name
+        self,
+        model: ModelLike,
+        *,
+        name: str = "agent",
+        system_prompt: str = "",
+        tools: Sequence[Tool | Callable[..., object]] = (),
+        messages: Sequence[AnyMessage] = (),
+        thinking_level: ThinkingLevel = "off",
+        streaming: bool = True,
+        output: type | None = None,
+        hooks: Hooks | None = None,
+        limits: Limits | None = None,
+        retry: Retry | None = None,
+        deps: object = None,
+    ) -> None:
+        self.name = name
+        self.streaming = streaming
+        self.hooks = hooks or Hooks()
+        self.limits = limits or Limits()
+        self.retry_policy = retry or Retry()
+        self.deps = deps
+        self.tool_mode: ToolMode = "parallel"
+        self._output_type = output
+        self._output = Output(output) if output is not None else None
+        self._setup = self._home = Setup(as_models(model), system_prompt, thinking_level, as_tools(tools))
+        self._errors: Hub[Fault] = Hub()
+        self._inbox = Inbox(self._queue_changed)
+        self._seed = as_messages(list(messages))
+        self._holder: Profile | None = None
+        self._open(self.new_session())
+
+    @property
+    def state(self) -> AgentState:
+        """The present state: a snapshot, safe to read from any thread."""
+        return self._session.state
+
+    @property
+    def signal(self) -> Signal | None:
+        """The signal of the running run, None while idle."""
+        return self._run.signal if self._run is not None else None
+
+    def _initial(self, messages: tuple[AnyMessage, ...]) -> AgentState:
+        config = self._setup.config()
+        return AgentState(
+            (self.name,), config.system_prompt, config.model, config.thinking_level, config.tools, Transcript(messages)
+        )
+
+    def _open(self, session: Session) -> None:
+        self._session = session
+        self._run: Run | None = None
+        self._scope: Scope | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listeners = Listeners(session.events, lambda: self.signal)
+
+    def _last(self) -> AnyMessage | None:
+        """The last message a model would see."""
+        for message in reversed(self.state.messages):
+            if not (isinstance(message, AssistantMessage) and message.stop_reason in ("error", "aborted")):
+                return message
+        return None
+
+    def _check_idle(self, what: str) -> None:
+        if self._run is not None:
+            raise AgentBusy(
+                f"{what}: a run is already going. Use steer(…) to reach it, follow_up(…) for after it, or await wait_for_idle()."
+            )
+
+    def _begin(self, what: str, launch: Launch, run: Run | None = None) -> Run:
+        self._check_idle(what)
+        loop = self._loop = running_loop(f"agent.{what}")
+        session, progress = self._session, self._session.progress
+        session.restart()
+        if progress.next_speaker not in ("", self._acting.name):
+            self._hold(self.find(progress.next_speaker))
+        acting = self._acting
+        run_id = progress.run_id if launch.take_up else new_id()
+        run = run or self.new_run(session.origin(run_id, acting.name))
+        run.begin(session.origin(run_id if launch.take_up else run.run_id, acting.name), session.gate)
+        self._run = run
+        scope = Scope(session, acting.setup, acting.config, self._inbox, run.signal, run.origin, acting.output, self._report)
+        scope.find, scope.on_hand_over, scope.recovery = self.find, self._hold, launch.recovery
+        self._scope = scope
+        queued = {m.id for m in (*self._inbox.steering, *self._inbox.follow_ups, *progress.inputs)}
+        named = tuple(m if m.id in queued else session.identify((m,))[0] for m in launch.messages)
+        drive = self._drive(run, scope, replace(launch, messages=named))
+        run.task = loop.create_task(drive, name=f"rxagent run {run.run_id}")
+        return run
+
+    async def _drive(self, run: Run, scope: Scope, launch: Launch) -> None:
+        failure: BaseException | None = None
+        session = self._session
+        forget = run.signal.on_cancel(session.gate.open)  # an abort may come before the loop listens to it
+        pending = self._start_session()
+        session.recorder = run.on_next
+        try:
+            if pending is not None:
+                await session.settle(pending)
+            loop = Loop(scope)
+            await (loop.take_up() if launch.take_up else loop.run(launch.messages, launch.resume))
+            await session.finished()
+        except BaseException as error:
+            failure = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            forget()
+            publish_left(scope)
+            session.recorder = None
+            self._run = self._scope = self._loop = None
+            run.expects(scope.output)
+            run.finish(failure)
+
+    # -- for those that run agents: runners and teams
+
+    def new_session(self, session_id: str | None = None, journal: Journal | None = None) -> Session:
+        """A session of its own for this agent, with the messages it was made with."""
+        session = Session(self._initial(()), session_id=session_id, journal=journal, on_fault=self._report)
+        session.state = session.published = self._initial(session.identify(self._seed))
+        return session
+
+    def restored(self, session_id: str, log: Iterable[AnyEvent], journal: Journal | None = None) -> Session:
+        """The session of a stored log, ready to go on.
+
+        Raises:
+            UsageError: the log is of an agent of another name.
+        """
+        session = Session(AgentState((self.name,)), session_id=session_id, journal=journal, on_fault=self._report)
+        Restoring(session).take_all(self._own(log))
+        return session
+
+    def _own(self, log: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+        for event in log:
+            if event.seq == 0 and event.origin.path != (self.name,):
+                raise UsageError(f"the session is of the agent {'.'.join(event.origin.path)!r}, not of {self.name!r}")
+            yield event
+
+    def over(self, session: Session) -> Self:
+        """An agent like this one on another session; this one's own transcript and queues stay as they are."""
+        twin = copy(self)
+        twin._setup = twin._home = replace(self._home)
+        twin._holder = None
+        twin._inbox = Inbox(twin._queue_changed)
+        twin._inbox.steering, twin._inbox.follow_ups = session.state.steering, session.state.follow_ups
+        twin._inbox.steering_mode, twin._inbox.follow_up_mode = self._inbox.steering_mode, self._inbox.follow_up_mode
+        twin._open(session)
+        return twin
+
+    @property
+    def session(self) -> Session:
+        """Log, state and live stream of the conversation."""
+        return self._session
+
+    def new_run(self, origin: Origin) -> Run:
+        """A run of this agent that has not begun."""
+        return Run(origin, Signal(), self._output, self._report)
+
+    def launch(self, what: str, launch: Launch, run: Run) -> Run:
+        """Starts a run that was made beforehand."""
+        return self._begin(what, launch, run)
+
+    def fail(self, error: ErrorInfo) -> None:
+        """Ends the running run, if there is one, as failed; from any thread."""
+        scope = self._scope
+        if scope is not None:
+            scope.fail(error)
+
+    def end_left_run(self) -> None:
+        """Ends, as aborted, the run that a process which died left open in the log; without one it does nothing.
+
+        What was done stays in the transcript; calls nobody knows the end of get an error result that says so.
+        """
+        session, acting = self._session, self._acting
+        deepest_first = sorted(session.branches.values(), key=lambda branch: -len(branch.state.path))
+        for each in (*deepest_first, session):
+            progress = each.progress
+            if progress.run_open:
+                origin = each.origin(progress.run_id, progress.speaker)
+                scope = Scope(each, acting.setup, acting.config, self._inbox, Signal(), origin)
+                for event in left(scope):
+                    each.publish(event)
+        if session.progress.outcome != "interrupted":
+            session.branches.clear()
+
+    def profile(self) -> Profile:
+        """What a run of this agent on another session, or as a tool, is made with."""
+        return replace(self._own_profile(), setup=replace(self._home))
+
+    def find(self, name: str) -> Profile:
+        """The profile of this agent, or of one it can hand over to, directly or by others.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        seen: list[AgentCore] = [self]
+        for agent in seen:
+            if agent.name == name:
+                return agent.profile()
+            targets = [getattr(tool, "target", None) for tool in agent._home.tools]
+            seen.extend(target for target in targets if isinstance(target, AgentCore) and target not in seen)
+        raise UsageError(f"no agent {name!r} can be reached from {self.name!r} by handoff(…); found {[a.name for a in seen]}")
+
+    @property
+    def _acting(self) -> Profile:
+        """The agent that has the conversation."""
+        return self._holder or self._own_profile()
+
+    def _own_profile(self) -> Profile:
+        config = LoopConfig(
+            model=self._home.models,
+            name=self.name,
+            thinking_level=self._home.thinking_level,
+            streaming=self.streaming,
+            output=self._output_type,
+            hooks=self.hooks,
+            limits=self.limits,
+            retry=self.retry_policy,
+            tool_mode=self.tool_mode,
+            deps=self.deps,
+        )
+        return Profile(self.name, self._home, config, self._output, self._seed, self.find)
+
+    def _hold(self, profile: Profile) -> None:
+        """Another agent has the conversation from here on; the limits stay this one's."""
+        self._holder = replace(profile, config=replace(profile.config, limits=self.limits))
+        self._setup = profile.setup
+
+    def _origin(self) -> Origin:
+        return self._run.origin if self._run is not None else self._session.origin("", self.name)
+
+    def _start_session(self) -> Pending | None:
+        if self._session.next_seq == 0:
+            messages = tuple(self.state.messages)
+            return self._session.publish(SessionStart(self._setup.config(), messages, origin=self._session.origin("", self.name)))
+        if not matches(self._setup.config(), self.state):  # the log is of another process, or another agent took over
+            return self._session.publish(ConfigChanged(self._setup.config(), origin=self._origin()))
+        return None
+
+    def _publish(self, event: AnyEvent) -> None:
+        if self._session.next_seq == 0:
+            self._start_session()
+        self._session.publish(event)
+
+    def _on_loop(self, work: Callable[[], object]) -> None:
+        """Does it on the loop of the running run; at once where there is none, or where it is here."""
+        loop = self._loop
+        try:
+            here = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if loop is None or loop is here or loop.is_closed():
+            work()
+        else:
+            loop.call_soon_threadsafe(work)
+
+    def _queue_changed(self) -> None:
+        def publish() -> None:
+            self._publish(QueueChanged(self._inbox.steering, self._inbox.follow_ups, origin=self._origin()))
+
+        self._on_loop(publish)
+
+    def _config_changed(self) -> None:
+        def publish() -> None:
+            session = self._session
+            config = self._setup.config()
+            if session.next_seq:
+                session.publish(ConfigChanged(config, origin=self._origin()))
+            else:  # before its first event a session's configuration is simply what it starts with
+                session.state = session.published = self._initial(tuple(session.state.messages))
+
+        self._on_loop(publish)
+
+    def _report(self, fault: Fault) -> None:
+        if self._errors.observed:
+            self._errors.on_next(fault)
+        else:
+            print_fault(fault)
