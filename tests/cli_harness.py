@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import os
 import pathlib
@@ -16,6 +17,8 @@ import threading
 import time
 
 from aiohttp import web
+
+from rxagent.cli import main
 
 ROOT = pathlib.Path(__file__).parents[1]
 COMMAND = [sys.executable, "-m", "rxagent"]
@@ -46,6 +49,35 @@ def rxagent(*arguments, stdin=None, cwd=None, timeout=30, **env):
         env=environment(**env),
         check=False,
     )
+
+
+def called(*arguments, stdin="", cwd=None, **env):
+    """Calls the command in this process: several times as fast, where no process, pipe or signal matters."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    before, paths, here, variables = set(sys.modules), list(sys.path), pathlib.Path.cwd(), dict(os.environ)
+    given, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
+    try:
+        os.environ.clear()
+        os.environ.update(environment(**env))
+        os.chdir(cwd or here)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = main(list(arguments))
+            except SystemExit as left:
+                code = left.code
+    finally:
+        sys.stdin = given
+        os.chdir(here)
+        os.environ.clear()
+        os.environ.update(variables)
+        sys.path[:] = paths
+        for name in set(sys.modules) - before:
+            if cwd and str(cwd) in (getattr(sys.modules[name], "__file__", None) or ""):
+                del sys.modules[name]
+    for stream in (out, err):
+        stream.flush()
+    told, complained = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return subprocess.CompletedProcess(arguments, code, told, complained)
 
 
 def started(*arguments, **env):

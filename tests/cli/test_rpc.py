@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cli_harness import END, at, chat, chunk, rxagent, served, started, texts
+from cli_harness import END, at, called, chat, chunk, served, started, texts
 
 from rxagent.events import EventReader
 from rxagent.operators import check
@@ -116,7 +116,7 @@ def test_a_question_is_answered(tmp_path, answer, said):
     ],
 )
 def test_a_bad_command_is_refused_and_the_next_one_taken(line, complaint):
-    done = rxagent("run", "--mode", "rpc", stdin=f'{line}\n{{"id": 8, "type": "state"}}\n')
+    done = called("run", "--mode", "rpc", stdin=f'{line}\n{{"id": 8, "type": "state"}}\n')
     refused, taken = (json.loads(each) for each in done.stdout.splitlines())
     assert refused["ok"] is False
     assert complaint in refused["error"]
@@ -127,16 +127,16 @@ def test_a_bad_command_is_refused_and_the_next_one_taken(line, complaint):
 def test_a_session_goes_on(tmp_path):
     store = ["--store", str(tmp_path / "s.db"), "--session", "x"]
     for text in ("one", "two"):
-        done = rxagent("run", "--mode", "rpc", *store, stdin=json.dumps({"type": "prompt", "text": text}) + "\n")
+        done = called("run", "--mode", "rpc", *store, stdin=json.dumps({"type": "prompt", "text": text}) + "\n")
         assert done.returncode == 0
-    state = rxagent("run", "--mode", "rpc", *store, stdin='{"type": "state"}\n').stdout
+    state = called("run", "--mode", "rpc", *store, stdin='{"type": "state"}\n').stdout
     assert [m["role"] for m in json.loads(state)["result"]["messages"]] == ["user", "assistant"] * 2
 
 
 def test_arguments_that_do_not_fit_are_an_error():
     call = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "add", "arguments": '{"a":1}'}}]})
     with served(chat([call, chunk({}, "tool_calls"), END[1]], [*texts("sorry"), *END])) as url:
-        done = rxagent(
+        done = called(
             "run", "--mode", "rpc", *at(url), "--tool", "rxagent.cli.demo_tools:add", stdin='{"type":"prompt","text":"x"}\n'
         )
     assert "b: Field required" in done.stdout

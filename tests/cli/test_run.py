@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cli_harness import END, at, chat, chunk, rxagent, served, started, texts
+from cli_harness import END, at, called, chat, chunk, rxagent, served, started, texts
 
 from rxagent.events import AgentEnd, EventReader, ToolEnd
 from rxagent.operators import check
@@ -39,7 +39,7 @@ def test_prompts_come_as_words_and_from_stdin(arguments, stdin):
 
 
 def test_json_mode_writes_a_whole_log():
-    done = rxagent("run", "add 2 and 2", "--mode", "json")
+    done = called("run", "add 2 and 2", "--mode", "json")
     events = list(EventReader().read_all(done.stdout.splitlines()))
     check(events)
     assert [e.result.text for e in events if isinstance(e, ToolEnd)] == ["4"]
@@ -48,12 +48,12 @@ def test_json_mode_writes_a_whole_log():
 
 
 def test_an_unstreamed_answer_is_the_same():
-    streamed, whole = (rxagent("run", "add 2 and 2", *more).stdout for more in ([], ["--no-stream"]))
+    streamed, whole = (called("run", "add 2 and 2", *more).stdout for more in ([], ["--no-stream"]))
     assert streamed == whole
 
 
 def test_quiet_leaves_only_the_answer():
-    done = rxagent("run", "add 2 and 2", "-q")
+    done = called("run", "add 2 and 2", "-q")
     assert done.stderr == ""
     assert "add says 4" in done.stdout
 
@@ -87,13 +87,13 @@ def tools(tmp_path):
 
 @pytest.mark.parametrize("name", ["my_tools:shout", "my_tools.py:shout", "my_tools:ALL"])
 def test_tools_come_from_modules_and_files(tools, name):
-    done = rxagent("run", 'shout "hello"', "--tool", name, cwd=tools)
+    done = called("run", 'shout "hello"', "--tool", name, cwd=tools)
     assert "shout says HELLO" in done.stdout
     assert '→ shout(text="hello")' in done.stderr
 
 
 def test_a_failing_tool_does_not_end_the_run(tools):
-    done = rxagent("run", 'fails "x"', "--tool", "my_tools:fails", cwd=tools)
+    done = called("run", 'fails "x"', "--tool", "my_tools:fails", cwd=tools)
     assert done.returncode == 0
     assert "✗ fails" in done.stderr
     assert "no" in done.stderr
@@ -113,7 +113,7 @@ def test_a_failing_tool_does_not_end_the_run(tools):
     ],
 )
 def test_a_tool_that_can_not_be_had_is_named(tools, name, complaint):
-    done = rxagent("run", "hi", "--tool", name, cwd=tools)
+    done = called("run", "hi", "--tool", name, cwd=tools)
     assert done.returncode == 2
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
@@ -121,7 +121,7 @@ def test_a_tool_that_can_not_be_had_is_named(tools, name, complaint):
 
 
 def test_two_tools_of_one_name_are_refused(tools):
-    done = rxagent("run", "hi", "--tool", "my_tools:shout", "--tool", "my_tools.py:shout", cwd=tools)
+    done = called("run", "hi", "--tool", "my_tools:shout", "--tool", "my_tools.py:shout", cwd=tools)
     assert done.returncode == 2
     assert "two tools are named 'shout'" in done.stderr
 
@@ -143,7 +143,7 @@ def test_two_tools_of_one_name_are_refused(tools):
     ],
 )
 def test_bad_input_is_one_clear_message(arguments, code, complaint):
-    done = rxagent(*arguments)
+    done = called(*arguments)
     assert done.returncode == code
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
@@ -160,7 +160,7 @@ def test_stdin_that_is_no_text_is_refused():
 def test_a_limit_has_its_own_exit_code():
     calls = [chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "add", "arguments": '{"a":1,"b":2}'}}]})]
     with served(chat([*calls, chunk({}, "tool_calls"), END[1]])) as url:
-        done = rxagent("run", "hi", *at(url), "--max-turns", "2", "--tool", "rxagent.cli.demo_tools:add")
+        done = called("run", "hi", *at(url), "--max-turns", "2", "--tool", "rxagent.cli.demo_tools:add")
     assert done.returncode == 3
     assert "max_turns" in done.stderr
 
@@ -169,9 +169,9 @@ def test_a_configuration_file_says_what_arguments_would(tmp_path):
     file = tmp_path / "c.toml"
     with served(chat([*texts("from ", "the server"), *END])) as url:
         file.write_text(f'model = "test"\nbase-url = "{url}/v1"\nsystem = "be brief"\nprompt = "hi"\nquiet = true\n')
-        assert rxagent("run", "--config", str(file)).stdout == "from the server\n"
-        assert rxagent("run", RXAGENT_CONFIG=str(file)).stdout == "from the server\n"
-        assert "You said “hi”" in rxagent("run", "--config", str(file), "--model", "demo").stdout
+        assert called("run", "--config", str(file)).stdout == "from the server\n"
+        assert called("run", RXAGENT_CONFIG=str(file)).stdout == "from the server\n"
+        assert "You said “hi”" in called("run", "--config", str(file), "--model", "demo").stdout
 
 
 @pytest.mark.parametrize(
@@ -186,23 +186,23 @@ def test_a_configuration_file_says_what_arguments_would(tmp_path):
 def test_a_bad_configuration_file_is_named(tmp_path, content, complaint):
     file = tmp_path / "c.toml"
     file.write_text(content)
-    done = rxagent("run", "hi", "--config", str(file))
+    done = called("run", "hi", "--config", str(file))
     assert done.returncode == 2
     assert "c.toml" in done.stderr
     assert complaint in done.stderr
 
 
 def test_a_configuration_file_that_is_not_there_is_an_error_if_it_was_asked_for(tmp_path):
-    assert "no configuration file" in rxagent("run", "hi", "--config", str(tmp_path / "x.toml")).stderr
-    assert rxagent("run", "hi", XDG_CONFIG_HOME=str(tmp_path)).returncode == 0
+    assert "no configuration file" in called("run", "hi", "--config", str(tmp_path / "x.toml")).stderr
+    assert called("run", "hi", XDG_CONFIG_HOME=str(tmp_path)).returncode == 0
 
 
 def test_the_users_configuration_is_found(tmp_path):
     (tmp_path / "rxagent").mkdir()
     (tmp_path / "rxagent" / "config.toml").write_text("quiet = true\n")
-    assert rxagent("run", "hi", XDG_CONFIG_HOME=str(tmp_path)).stderr == ""
+    assert called("run", "hi", XDG_CONFIG_HOME=str(tmp_path)).stderr == ""
 
 
 def test_help_and_version_do_not_need_a_run():
-    assert "exit codes" in rxagent("--help").stdout
-    assert rxagent("--version").stdout.startswith("rxagent 0")
+    assert "exit codes" in called("--help").stdout
+    assert called("--version").stdout.startswith("rxagent 0")
