@@ -123,6 +123,7 @@ class PartialMessage(AssistantMessage):
 
     @property
     def content(self) -> tuple[AssistantPart, ...]:  # pyright: ignore[reportIncompatibleVariableOverride] a view, as all below
+        """The parts so far."""
         return self.draft.parts(self.position)
 
     @property
@@ -137,34 +138,42 @@ class PartialMessage(AssistantMessage):
 
     @property
     def id(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As of the draft."""
         return self.draft.id
 
     @property
     def timestamp(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As of the draft."""
         return self.draft.timestamp
 
     @property
     def model(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As of the draft."""
         return self.draft.model
 
     @property
     def role(self) -> Literal["assistant"]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Always the assistant's."""
         return "assistant"
 
     @property
     def stop_reason(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """None: it goes on."""
         return None
 
     @property
     def usage(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """None: it isn't known yet."""
         return None
 
     @property
     def error_message(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """None: nothing failed."""
         return None
 
     @property
     def replay(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """None: it comes with the end."""
         return None
 
     def __reduce__(self) -> tuple[type[AssistantMessage], tuple[object, ...]]:
