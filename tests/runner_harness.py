@@ -70,6 +70,8 @@ async def reference(seed: int, *, queued: bool = False) -> tuple[list[AnyEvent],
     log = await runner.events(SESSION)
     check(log)
     assert watch.seen == len(log)
+    reader = EventReader()
+    assert [reader.read(to_json(event)) for event in log] == log
     return log, transcript(agent.state), saga.ledger
 
 
