@@ -5,6 +5,7 @@ import gc
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from agent_harness import virtual
@@ -56,7 +57,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the resident size from /proc")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the resident size from /proc")
 def test_resident_memory_does_not_grow_with_runs_that_are_over():
     first, last = (1000, 10_000) if NIGHTLY else (300, 3000)
     code = RSS.replace("FIRST", str(first)).replace("LAST", str(last))
