@@ -39,7 +39,7 @@ class AgentState:
     error_message: str | None = None
     run_id: str | None = None
     turn: int = 0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     steering: tuple[AnyMessage, ...] = ()
     follow_ups: tuple[AnyMessage, ...] = ()
     interrupts: tuple[e.Interrupt, ...] = ()

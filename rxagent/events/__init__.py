@@ -35,7 +35,8 @@ from rxagent.events.agent import (
     UnknownEvent,
     message_update,
 )
-from rxagent.events.draft import Draft, PartialMessage, parse_arguments
+from rxagent.events.block import parse_arguments
+from rxagent.events.draft import Draft, PartialMessage
 from rxagent.events.json import EventReader, event_adapter, message_adapter, to_json, to_object
 from rxagent.events.model import (
     BlockEvent,

@@ -10,74 +10,15 @@ from pydantic import Discriminator, Field, GetCoreSchemaHandler, JsonValue, Tag,
 from pydantic_core import CoreSchema, core_schema
 
 from rxagent.events.model import ModelEvent
+from rxagent.events.values import NOWHERE, AgentConfig, ErrorInfo, Interrupt, Origin, Outcome
 from rxagent.messages import (
     AssistantMessage,
     JsonObject,
     Message,
-    ThinkingLevel,
-    ToolDeclaration,
     ToolResult,
     ToolResultMessage,
     Usage,
 )
-
-Outcome = Literal["completed", "aborted", "failed", "interrupted", "limit"]
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Who speaks: one object shared by all events of a run.
-
-    ``path``: agent names from the root. ``call_id``: for an agent that runs as a tool, the call it works for.
-    """
-
-    session_id: str = ""
-    run_id: str = ""
-    agent: str = ""
-    path: tuple[str, ...] = ()
-    call_id: str = ""
-
-
-NOWHERE = Origin()
-
-
-@dataclass(frozen=True, slots=True)
-class AgentConfig:
-    """What an agent was made with, as data."""
-
-    system_prompt: str = ""
-    model: str = ""
-    thinking_level: ThinkingLevel = "off"
-    tools: tuple[ToolDeclaration, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorInfo:
-    """What went wrong. ``kind``: an `ErrorKind` of the model, or ``hook``, ``limit``, ``internal``, ``usage``, ``output``.
-
-    ``retry_after`` in seconds, as the server asked; ``status`` the HTTP status.
-    """
-
-    message: str
-    kind: str = "internal"
-    retryable: bool = False
-    retry_after: float | None = None
-    status: int | None = None
-
-    def __str__(self) -> str:
-        return self.message
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupt:
-    """A question to a person. ``path`` and ``call_id`` say where it was asked, ``schema`` what an answer looks like."""
-
-    id: str
-    question: str
-    schema: JsonObject | None = None
-    path: tuple[str, ...] = ()
-    call_id: str = ""
-    tool_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +31,7 @@ class _Event:
 class SessionStart(_Event):
     """First event of a log."""
 
-    config: AgentConfig = AgentConfig()
+    config: AgentConfig = field(default_factory=AgentConfig)
     messages: tuple[Message, ...] = ()
     type: Literal["session_start"] = field(default="session_start", init=False, repr=False)
 
@@ -301,11 +242,11 @@ def _read_unknown(value: object) -> UnknownEvent:
     if isinstance(value, UnknownEvent):
         return value
     if not isinstance(value, dict):
-        raise ValueError(f"an event is a JSON object, not {value!r:.80}")
+        raise ValueError(f"an event is a JSON object, not {value!r:.80}")  # noqa: TRY004 - what pydantic reports
     data = cast("JsonObject", value)
     kind, seq = data.get("type"), data.get("seq", -1)
     if not isinstance(kind, str) or not isinstance(seq, int):
-        raise ValueError("an event needs a type and a seq")
+        raise ValueError("an event needs a type and a seq")  # noqa: TRY004 - what pydantic reports
     origin = TypeAdapter(Origin).validate_python(data.get("origin") or {})
     return UnknownEvent(data, type=kind, seq=seq, origin=origin)
 

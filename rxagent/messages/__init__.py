@@ -37,10 +37,8 @@ _OWN = {"system", "user", "assistant", "tool"}
 
 
 def _tag(value: object) -> str:
-    if isinstance(value, Mapping):
-        role = cast("Mapping[str, object]", value).get("role")
-    else:
-        role = getattr(value, "role", None)
+    known = isinstance(value, Mapping)
+    role = cast("Mapping[str, object]", value).get("role") if known else getattr(value, "role", None)
     return role if isinstance(role, str) and role in _OWN else "custom"
 
 

@@ -73,7 +73,7 @@ def _read(value: object) -> CustomMessage:
     if isinstance(value, CustomMessage):
         return value
     if not isinstance(value, Mapping):
-        raise ValueError(f"a message is a JSON object, not {value!r:.80}")
+        raise ValueError(f"a message is a JSON object, not {value!r:.80}")  # noqa: TRY004 - what pydantic reports
     data = dict(cast("Mapping[str, Any]", value))
     role = data.get("role")
     if not isinstance(role, str) or not role:

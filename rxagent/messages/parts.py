@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, JsonValue
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from rxagent.errors import InvalidMessage, Unserialisable
 
@@ -22,12 +22,37 @@ def to_json_value(value: object, what: str) -> JsonValue:
         Unserialisable: it has none; ``what`` says whose value it is.
     """
     try:
-        return to_jsonable_python(value)
+        data = to_jsonable_python(value)
+        try:
+            return from_json(to_json(data, inf_nan_mode="null"))  # as it will be read: JSON knows no NaN
+        except PydanticSerializationError:
+            return from_json(to_json(_sound(data), inf_nan_mode="null"))
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise Unserialisable(
             f"{what} has no JSON form ({type(value).__name__}: {error}). "
             "Return text, JSON data, a pydantic model, or ToolResult(content, details)."
         ) from error
+
+
+def sound_text(text: str) -> str:
+    """The text, without lone surrogates (of undecodable file names, say): nothing could store or send those."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _sound(data: JsonValue) -> JsonValue:
+    match data:
+        case str():
+            return sound_text(data)
+        case list():
+            return [_sound(item) for item in data]
+        case dict():
+            return {sound_text(key): _sound(item) for key, item in data.items()}
+        case _:
+            return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +114,8 @@ AssistantPart = Annotated[TextPart | ThinkingPart | ToolCall, Discriminator("typ
 
 def user_parts(content: object) -> tuple[UserPart, ...]:
     """Turns text, one part or a sequence of parts and texts into parts; raises `InvalidMessage`."""
-    if isinstance(content, str):
-        return (TextPart(content),)
-    if isinstance(content, TextPart | ImagePart):
-        return (content,)
+    if isinstance(content, str | TextPart | ImagePart):
+        return (_user_part(content),)
     if isinstance(content, Sequence) and not isinstance(content, bytes):
         return tuple(_user_part(item) for item in content)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] checked item by item
     raise InvalidMessage(f"message content must be text, a TextPart, an ImagePart or a list of them, not {content!r:.200}")
@@ -100,8 +123,11 @@ def user_parts(content: object) -> tuple[UserPart, ...]:
 
 def _user_part(item: object) -> UserPart:
     if isinstance(item, str):
-        return TextPart(item)
-    if isinstance(item, TextPart | ImagePart):
+        return TextPart(sound_text(item))
+    if isinstance(item, TextPart):
+        text = sound_text(item.text)
+        return item if text is item.text else TextPart(text, replay=item.replay)
+    if isinstance(item, ImagePart):
         return item
     raise InvalidMessage(f"a message part must be text, a TextPart or an ImagePart, not {item!r:.200}")
 
@@ -139,7 +165,7 @@ class Usage:
         return _plus(self.input, self.output)
 
     def __add__(self, other: "Usage") -> "Usage":
-        if self == _NO_USAGE or other == _NO_USAGE:
+        if _NO_USAGE in (self, other):
             return other if self == _NO_USAGE else self
         return Usage(
             _plus(self.input, other.input),
