@@ -30,12 +30,13 @@ POLICIES = ("ask", "rerun", "fail")
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a run is to do with its session once that is loaded."""
+    """What a run is to do with its session once that is loaded. ``afresh``: what a dead process left open ends first."""
 
     what: str
     launch: Callable[[Agent], Launch]
     must_exist: bool
     named: bool
+    afresh: bool = False
 
 
 class Runner:
@@ -62,7 +63,7 @@ class Runner:
         self.unknown_calls: UnknownCalls = unknown_calls
         self._logs = KeptLogs() if store is None else StoredLogs(store)
         self._live: dict[str, tuple[Run, asyncio.Task[None]]] = {}
-        self._running: dict[str, Agent] = {}
+        self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._opened: WeakValueDictionary[str, Agent] = WeakValueDictionary()
 
     def __repr__(self) -> str:
@@ -92,10 +93,10 @@ class Runner:
             raise NothingToContinue("an empty prompt: pass text or a message")
 
         def launch(agent: Agent) -> Launch:
-            agent.end_left_run()
             return with_input(agent.session, given)
 
-        return self._start(session or new_id(), _Plan("run", launch, must_exist=False, named=session is not None))
+        plan = _Plan("run", launch, must_exist=False, named=session is not None, afresh=True)
+        return self._start(session or new_id(), plan)
 
     def resume(self, session: str, answers: Mapping[str, object] | None = None) -> Run:
         """Goes on with an interrupted run, in a new run, or with one that a dead process left open, in the same run.
@@ -130,12 +131,7 @@ class Runner:
         Raises:
             StoreError: the session can't be read.
         """
-        session_id = session or new_id()
-        agent = self._opened.get(session_id) or self._running.get(session_id)
-        if agent is None:
-            agent = await self._agent(session_id, must_exist=False, named=session is not None)
-        self._opened[session_id] = agent
-        return agent
+        return await self._agent(session or new_id(), must_exist=False, named=session is not None)
 
     async def sessions(self) -> list[SessionInfo]:
         """The sessions there are, in the order in which they were begun."""
@@ -217,22 +213,29 @@ class Runner:
                 await run.ended()
         finally:
             self._logs.settle(session_id, run, named=plan.named)
-            self._running.pop(session_id, None)
             if self._live.get(session_id, (None,))[0] is run:
                 del self._live[session_id]
 
     async def _begin(self, run: Run, session_id: str, plan: _Plan) -> None:
-        agent = self._opened.get(session_id)
-        if agent is None or await self._grown(agent):
-            agent = await self._agent(session_id, must_exist=plan.must_exist, named=plan.named)
-        self._running[session_id] = agent
+        agent = await self._agent(session_id, must_exist=plan.must_exist, named=plan.named)
+        if plan.afresh and not agent.is_running:
+            agent.end_left_run()
+            await agent.session.acknowledged()
         launch = plan.launch(agent)
         if launch.take_up:
             run.recall(_open_run(await self._logs.load(session_id), agent.session.progress.run_id))
         agent.launch(plan.what, launch, run)
 
-    async def _agent(self, session_id: str, *, must_exist: bool, named: bool = True) -> Agent:
-        """A twin of the agent over a session."""
+    async def _agent(self, session_id: str, *, must_exist: bool, named: bool) -> Agent:
+        """The twin of the agent that works on a session: the one there is, or a new one."""
+        async with self._loading.setdefault(session_id, asyncio.Lock()):
+            agent = self._opened.get(session_id)
+            if agent is None or await self._grown(agent):
+                agent = await self._twin(session_id, must_exist=must_exist, named=named)
+                self._opened[session_id] = agent
+            return agent
+
+    async def _twin(self, session_id: str, *, must_exist: bool, named: bool) -> Agent:
         log: Sequence[AnyEvent] = ()
         if named:
             try:
@@ -247,8 +250,12 @@ class Runner:
 
     async def _grown(self, agent: Agent) -> bool:
         """Whether somebody else has written the session of an agent that is open here."""
-        session = agent.session
-        return session.next_seq > 0 and bool(await self._logs.load(session.id, session.next_seq))
+        if agent.is_running:
+            return False
+        try:
+            return bool(await self._logs.load(agent.session.id, agent.session.next_seq))
+        except UnknownSession:
+            return False
 
     def _keep(self, session: Session, agent: Agent) -> None:
         def failed(error: Exception) -> None:

@@ -221,6 +221,19 @@ async def test_an_open_session_is_steered_watched_and_kept():
 
 
 @virtual
+async def test_a_run_that_has_just_begun_is_opened_and_steered():
+    runner = Runner(sleeper(5.0), MemoryStore())
+    run = runner.query("go", "s")
+    agents = await asyncio.gather(runner.open("s"), runner.open("s"))
+    assert agents[0] is agents[1]
+    agents[0].steer("quick")
+    await asyncio.sleep(1)
+    assert agents[0].is_running
+    result = await run
+    assert [m.text for m in result.messages if m.role == "user"] == ["go", "quick"]
+
+
+@virtual
 async def test_what_is_queued_while_idle_is_stored_and_taken_up_by_another_runner():
     store = MemoryStore()
     agent = await Runner(echo(), store).open("s")

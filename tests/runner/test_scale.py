@@ -102,7 +102,7 @@ def test_no_agent_session_or_run_stays_after_its_end(store):
         await asyncio.sleep(1)
         assert alive() == before
         assert not runner._live
-        assert not runner._running
+        assert not runner._opened
 
     main()
 
