@@ -403,3 +403,37 @@ async def test_starts_and_ends_of_interrupted_calls_pair_up():
         elif isinstance(event, ToolEnd):
             open_calls.remove(event.call_id)
     assert not open_calls
+
+
+@virtual
+async def test_a_hook_of_a_child_asks_at_the_root():
+    done = []
+    child = calls_then_done(ToolCall("", "plain", {"text": "x"}), name="child", deps=done, hooks=approve(tools=["plain"]))
+    calls = [ToolCall("", "child", {"input": str(n)}) for n in range(2)]
+    runner = Runner(calls_then_done(*calls, name="root", deps=done, tools=[as_tool(child)]), MemoryStore())
+    result = await runner.query("go", "s")
+    assert [(i.path, i.tool_name) for i in result.interrupts] == [(("root", "child"), "plain")] * 2
+    result = await runner.resume("s", {result.interrupts[1].id: {"decision": "deny", "reason": "no"}})
+    assert len(result.interrupts) == 1
+    result = await runner.resume("s", {result.interrupts[0].id: "allow"})
+    assert result.text == "plain x; denied: no"
+    assert done == ["plain x"]
+    await log_of(runner)
+
+
+@virtual
+async def test_an_approval_of_a_child_agent_as_a_tool():
+    child = calls_then_done(asks("inner?"), name="child")
+    root = calls_then_done(
+        ToolCall("", "child", {"input": "x"}), name="root", tools=[as_tool(child)], hooks=approve(tools=["child"])
+    )
+    runner = Runner(root, MemoryStore())
+    result = await runner.query("go", "s")
+    assert [i.question for i in result.interrupts] == ['Run child with {"input":"x"}?']
+    result = await runner.resume("s", {result.interrupts[0].id: {"decision": "allow", "args": {"input": "y"}}})
+    assert [i.question for i in result.interrupts] == ["inner?"]
+    result = await runner.resume("s", {result.interrupts[0].id: "yes"})
+    assert result.text == "inner? yes"
+    log = await log_of(runner)
+    assert next(e for e in log if isinstance(e, AgentStart) and e.origin.call_id).input[0].text == "y"
+    assert sum(isinstance(e, AgentStart) and e.resumes is None for e in log) == 2
