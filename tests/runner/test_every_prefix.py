@@ -1,6 +1,7 @@
 """A session can be cut after any event: a fresh runner goes on from there and comes to the same end."""
 
 import os
+import random
 
 import pytest
 from runner_harness import SESSION, Watch, carried_out, check_nothing_twice, complete, finished, reference, store_of
@@ -98,5 +99,20 @@ def test_every_prefix_goes_on_with_an_error_result_when_unknown_calls_fail(seed)
             assert not again - (ledger - carried_out(log[:cut])), f"cut at {cut}: more than in a whole run"
             unknown = {i for i, e in finished(whole).items() if e.is_error and "whether it took effect" in e.result.text}
             assert all(any(isinstance(e, ToolStart) and e.call_id == i for e in log[:cut]) for i in unknown)
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("policy", ["rerun", "ask"])
+@pytest.mark.parametrize("seed", range(60) if NIGHTLY else range(6))
+def test_a_session_cut_again_and_again_comes_to_the_same_transcript(seed, policy):
+    async def main():
+        pick = random.Random(seed)
+        log, wanted, _ = await reference(seed)
+        whole = log
+        for _ in range(8):
+            cut = pick.choice([*cuts(whole)])
+            _, whole, got, _ = await resumed(seed, whole[:cut], policy)
+            assert got == wanted, f"cut at {cut}"
 
     run_virtual(main())
