@@ -179,3 +179,11 @@ class StoreReadOnly(StoreError):
 
 class StoreClosed(StoreError):
     """The store was used after it was closed."""
+
+
+def told(error: BaseException) -> str:
+    """An exception in a line: its type, and what it says of itself, if it can."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as broken:  # somebody else's __str__
+        return f"{type(error).__name__} (its message can't be read: {type(broken).__name__})"

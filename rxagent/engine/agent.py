@@ -11,7 +11,7 @@ from rxagent.engine.inbox import QueueMode
 from rxagent.engine.launch import Launch, with_answers, with_input
 from rxagent.engine.listeners import ListenerLike
 from rxagent.engine.run import Run, RunResult
-from rxagent.errors import NothingToContinue, UsageError
+from rxagent.errors import NothingToContinue, UsageError, told
 from rxagent.events import (
     AnyEvent,
     ErrorInfo,
@@ -294,7 +294,7 @@ class Agent(AgentCore):
 
         def fail(fault: Fault) -> None:
             if self._scope is not None:
-                text = f"a critical listener raised {type(fault.error).__name__}: {fault.error}"
+                text = f"a critical listener raised {told(fault.error)}"
                 self._scope.fail(ErrorInfo(text, "listener"))
 
         def fail_and_report(fault: Fault) -> None:

@@ -12,7 +12,7 @@ from rxagent.engine.request import prepare, with_key
 from rxagent.engine.scope import Ended, Scope
 from rxagent.engine.session import new_id, wall_clock
 from rxagent.engine.watch import Watch
-from rxagent.errors import RxAgentError
+from rxagent.errors import RxAgentError, told
 from rxagent.events import (
     Draft,
     ErrorInfo,
@@ -152,7 +152,7 @@ class Answer:
         except (Ended, RxAgentError):  # the run's own: an abort, a store that failed
             raise
         except Exception as error:  # a model must not raise; one that does is reported as what it is
-            return ModelError("server", f"{model.name} raised {type(error).__name__}: {error}")
+            return ModelError("server", f"{model.name} raised {told(error)}")
         finally:
             await _closed(stream, limits.grace)
 

@@ -16,7 +16,7 @@ from reactivex import Observable
 from rxagent.engine.asking import waiting
 from rxagent.engine.host import Host
 from rxagent.engine.scope import Ended, HookFailed, Scope
-from rxagent.errors import RxAgentError, StoreError, ToolFailed, ToolInterrupted
+from rxagent.errors import RxAgentError, StoreError, ToolFailed, ToolInterrupted, told
 from rxagent.events import Interrupt, ToolEnd, ToolStart
 from rxagent.flow import Fault, to_aiter
 from rxagent.flow.holds import Link, carry, chain
@@ -78,7 +78,7 @@ class Call(Host):
             self._bound, self._args, self._problem = None, arguments, error_result(str(error))
         except Exception as error:  # a foreign tool's binding
             self._bound, self._args = None, arguments
-            self._problem = error_result(f"{self._call.name!r} refused the arguments: {type(error).__name__}: {error}")
+            self._problem = error_result(f"{self._call.name!r} refused the arguments: {told(error)}")
 
     @property
     def resumable(self) -> bool:
@@ -301,8 +301,10 @@ class Call(Host):
             return ToolResult()
         except ToolFailed as error:
             return error_result(str(error))
-        except Exception as error:  # a crash of a tool is something for the model to know
-            return error_result(f"{self._call.name} failed: {type(error).__name__}: {error}")
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):  # not the tool's own
+            raise
+        except BaseException as error:  # a crash of a tool, sys.exit() included, is something for the model to know
+            return error_result(f"{self._call.name} failed: {told(error)}")
         finally:
             waited_for.open = False
 

@@ -17,6 +17,7 @@ from rxagent.engine.batch import Batch, BatchEnd
 from rxagent.engine.closing import closing
 from rxagent.engine.config import matches
 from rxagent.engine.scope import Ended, HookFailed, Scope
+from rxagent.errors import told
 from rxagent.events import (
     AgentStart,
     ConfigChanged,
@@ -93,7 +94,7 @@ class Loop:
                 cancelled = cancel
                 scope.signal.cancel("cancelled")
         except Exception as failure:  # a run ends in an event, whatever broke
-            outcome, error = "failed", ErrorInfo(f"{type(failure).__name__}: {failure}", "internal")
+            outcome, error = "failed", ErrorInfo(told(failure), "internal")
         scope.closing = True
         forget()
         for event in closing(scope, self._answer, outcome, error):
@@ -182,6 +183,7 @@ class Loop:
         elif questions := tuple(question for call in progress.unanswered for question in call.asked):
             await self._stop(questions)
         elif turn >= 0 and progress.message is not None:
+            self._check_answer(progress.message)
             go_on = await self._turn_over(turn, progress.message, progress.results, go_on=progress.went_on)
         return turn + 1, go_on, (*progress.inputs, *inbox.next_steering())
 
@@ -198,12 +200,16 @@ class Loop:
             if progress.streaming:
                 await self._answer.withdraw()
             message = await self._answer.get(turn)
-        elif message.stop_reason == "aborted":
-            raise Ended("aborted", ErrorInfo(message.error_message) if message.error_message else None)
-        if message.stop_reason == "error":
-            raise Ended("failed", self._answer.error or ErrorInfo(message.error_message or "the answer failed"))
+        self._check_answer(message)
         end = await self._tools(message)
         return await self._end_turn(turn, message, end)
+
+    def _check_answer(self, message: AssistantMessage) -> None:
+        """Ends the run after an answer that failed or was aborted."""
+        if message.stop_reason == "error":
+            raise Ended("failed", self._answer.error or ErrorInfo(message.error_message or "the answer failed"))
+        if message.stop_reason == "aborted":
+            raise Ended("aborted")
 
     def _rest_of_inputs(self) -> tuple[AnyMessage, ...]:
         """What the open turn had still to take in."""
@@ -224,8 +230,7 @@ class Loop:
         for message in inputs:
             await self._take_in(message)
         message = await self._answer.get(turn)
-        if message.stop_reason == "error":
-            raise Ended("failed", self._answer.error)
+        self._check_answer(message)
         end = await self._tools(message)
         return await self._end_turn(turn, message, end)
 

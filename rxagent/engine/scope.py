@@ -9,7 +9,7 @@ from rxagent.engine.config import LoopConfig, Output, Setup
 from rxagent.engine.inbox import Inbox
 from rxagent.engine.profile import Profile, Recovery
 from rxagent.engine.session import Session
-from rxagent.errors import UsageError
+from rxagent.errors import UsageError, told
 from rxagent.events import AnyEvent, Custom, ErrorInfo, Origin, Outcome
 from rxagent.flow import OnFault, print_fault
 from rxagent.hooks import HookContext
@@ -33,7 +33,7 @@ class HookFailed(Exception):
     """A hook raised."""
 
     def __init__(self, hook: str, error: Exception) -> None:
-        super().__init__(f"hook {hook} raised {type(error).__name__}: {error}")
+        super().__init__(f"hook {hook} raised {told(error)}")
 
 
 def _nobody(name: str) -> Profile:

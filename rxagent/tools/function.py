@@ -7,7 +7,9 @@ import threading
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
+from functools import partial
+from types import UnionType
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
@@ -35,8 +37,9 @@ class FunctionTool(Generic[P, R]):
     ) -> None:
         self._function = function
         self._options = {"name": name, "description": description, "sequential": sequential, "timeout": timeout}
-        self.__doc__ = function.__doc__
-        self.__name__ = name or getattr(function, "__name__", type(function).__name__)
+        whole = _whole(function)
+        self.__doc__ = whole.__doc__
+        self.__name__ = name or getattr(whole, "__name__", type(whole).__name__)
         if not _NAME.fullmatch(self.__name__):
             raise InvalidTool(
                 f"{self.__name__!r} can't be a tool's name: use 1 to 64 letters, digits, _ or -, as in tool(name=…)."
@@ -45,7 +48,7 @@ class FunctionTool(Generic[P, R]):
         self.timeout = timeout
         self._context_parameter, self._names, self._model = _arguments_model(self.__name__, function)
         self.declaration = ToolDeclaration(
-            self.__name__, (describe(function)[0] if description is None else description), _schema(self.__name__, self._model)
+            self.__name__, (describe(whole)[0] if description is None else description), _schema(self.__name__, self._model)
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -89,7 +92,7 @@ class BoundFunction:
         if self._context_parameter is not None:
             values = {**values, self._context_parameter: context}
         function = self._function
-        target = function if inspect.isroutine(function) else type(function).__call__
+        target = _routine(function)
         if inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target):
             return cast("ToolOutput", function(**values))
         return _in_thread(function, values, context)
@@ -97,9 +100,12 @@ class BoundFunction:
 
 async def _in_thread(function: Callable[..., object], values: dict[str, object], context: ToolContext) -> object:
     def work() -> object:
-        output = function(**values)
-        if inspect.isgenerator(output):
-            return _drain(cast("Generator[object, None, object]", output), context)
+        try:
+            output = function(**values)
+            if inspect.isgenerator(output):
+                return _drain(cast("Generator[object, None, object]", output), context)
+        except StopIteration as error:  # a future can't carry it: whoever awaits that would wait for ever
+            raise RuntimeError(f"it raised StopIteration ({error})") from error
         return output
 
     context.signal_taken = True  # a thread can't be cancelled, so the call has to wait for it
@@ -143,7 +149,7 @@ class _DaemonThreads(Executor):
 
 def _arguments_model(name: str, function: Callable[..., object]) -> tuple[str | None, dict[str, str], type[BaseModel]]:
     """The parameter that takes the context, the fields' parameter names, and a model of the arguments."""
-    descriptions = describe(function)[1]
+    descriptions = describe(_whole(function))[1]
     fields: dict[str, Any] = {}
     names: dict[str, str] = {}
     context_parameter: str | None = None
@@ -154,14 +160,16 @@ def _arguments_model(name: str, function: Callable[..., object]) -> tuple[str | 
             raise InvalidTool(
                 f"tool {name!r}: parameter {parameter.name!r} has no type annotation, so the model can't be told what to send."
             )
-        if hint is ToolContext:
+        if _is_context(hint):
             context_parameter = parameter.name
             continue
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         # fields are numbered and aliased: a parameter may have any name, also one that BaseModel uses
         field = f"p{len(fields)}"
         names[field] = parameter.name
-        extra = Field(alias=parameter.name, description=descriptions.get(parameter.name))
+        extra = Field(alias=parameter.name)
+        if parameter.name in descriptions:
+            extra = Field(alias=parameter.name, description=descriptions[parameter.name])
         fields[field] = (Annotated[hint, extra], default)
     try:
         model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
@@ -192,8 +200,29 @@ def _parameters(name: str, function: Callable[..., object]) -> list[inspect.Para
     return parameters
 
 
+def _is_context(hint: object) -> bool:
+    """Whether a parameter is annotated ``ToolContext``, ``ToolContext | None`` or ``Annotated[ToolContext, …]``."""
+    if get_origin(hint) is Annotated:
+        return _is_context(get_args(hint)[0])
+    choices = [choice for choice in get_args(hint) if choice is not type(None)]
+    return hint is ToolContext or (get_origin(hint) in (Union, UnionType) and choices == [ToolContext])
+
+
+def _whole(function: Callable[..., object]) -> Callable[..., object]:
+    """The function that a ``partial`` is a part of."""
+    while isinstance(function, partial):
+        function = cast("partial[object]", function).func
+    return function
+
+
+def _routine(function: Callable[..., object]) -> Callable[..., object]:
+    """The function that is run in the end; for an object, how it is called."""
+    whole = _whole(function)
+    return whole if inspect.isroutine(whole) else type(whole).__call__
+
+
 def _hints(name: str, function: Callable[..., object]) -> dict[str, Any]:
-    target: Any = function if inspect.isroutine(function) else type(function).__call__
+    target: Any = _routine(function)
     try:
         return get_type_hints(target, include_extras=True)
     except (NameError, TypeError) as error:

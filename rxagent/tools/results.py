@@ -30,9 +30,12 @@ def as_result(value: object, tool_name: str) -> ToolResult:
 
 
 def _parts(value: object) -> list[UserPart]:
-    """The parts of a list that holds nothing else."""
+    """The parts of a list that holds parts, and texts between them, but nothing else."""
     items = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
-    parts = [item for item in items if isinstance(item, TextPart | ImagePart)]
+    if not any(isinstance(item, TextPart | ImagePart) for item in items):
+        return []
+    texts = [TextPart(item) if isinstance(item, str) else item for item in items]
+    parts = [item for item in texts if isinstance(item, TextPart | ImagePart)]
     return parts if len(parts) == len(items) else []
 
 
