@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from rxagent import Agent, AgentState, reduce
 from rxagent.events import AnyEvent, EventReader, to_json
 from rxagent.marble.loop import run_virtual
-from rxagent.operators.verify import check, check_run
+from rxagent.operators.verify import check
 
 
 class Watched:

@@ -157,8 +157,13 @@ async def listener(event) -> None:
 async def tools_hooks_and_listeners(stage: Stage) -> None:
     model = ScriptedModel([["text", *calls("add", "in_thread", "stream", "observable", a=1, b=2)], "done", "more", "and more"])
     every = Hooks(
-        transform_context=same, convert_to_model=same, prepare_request=wait, before_tool=wait,
-        after_tool=wait, after_turn=wait, get_api_key=wait,
+        transform_context=same,
+        convert_to_model=same,
+        prepare_request=wait,
+        before_tool=wait,
+        after_tool=wait,
+        after_turn=wait,
+        get_api_key=wait,
     )
     agent = stage.agent(model, tools=[add, in_thread, stream, observable], hooks=every)
     agent.subscribe(listener)
@@ -262,7 +267,8 @@ async def a_cold_run(stage: Stage) -> None:
 
 @scenario
 async def interrupted(stage: Stage) -> None:
-    agent = stage.agent(ScriptedModel([calls("add", a=1, b=1)]), tools=[add], hooks=Hooks(before_tool=lambda call: hooks.Ask("sure?")))
+    ask_first = Hooks(before_tool=lambda call: hooks.Ask("sure?"))
+    agent = stage.agent(ScriptedModel([calls("add", a=1, b=1)]), tools=[add], hooks=ask_first)
     agent.subscribe(listener)
     await agent.prompt("x")
 

@@ -106,7 +106,8 @@ def as_actual(events):
             "cache_write": usage.cache_write, "reasoning": usage.reasoning,
         },
         "error": None if not failed else {
-            "message": terminal.message, "kind": terminal.kind, "retryable": terminal.retryable, "retry_after": terminal.retry_after,
+            "message": terminal.message, "kind": terminal.kind,
+            "retryable": terminal.retryable, "retry_after": terminal.retry_after,
         },
         "replay": {
             "thinking_signatures": [r["signature"] for r in replays if "signature" in r],

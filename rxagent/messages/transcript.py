@@ -6,7 +6,7 @@ older one copies, so a fork never shows in the original.
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar, cast, overload
 
 T = TypeVar("T")
 
@@ -61,13 +61,12 @@ class Transcript(Sequence[T]):
         return (items[i] for i in range(self._length))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Transcript):
-            if other._shared is self._shared:
-                return other._length == self._length
-            return tuple(self) == tuple(other)  # pyright: ignore[reportUnknownArgumentType] any items compare
-        if isinstance(other, tuple | list):
-            return tuple(self) == tuple(other)  # pyright: ignore[reportUnknownArgumentType] any items compare
-        return NotImplemented
+        if not isinstance(other, Transcript | tuple | list):
+            return NotImplemented
+        items = cast("Transcript[object] | tuple[object, ...] | list[object]", other)
+        if isinstance(items, Transcript) and items._shared is self._shared:
+            return items._length == self._length
+        return tuple(self) == tuple(items)
 
     def __hash__(self) -> int:
         return hash(tuple(self))

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import subprocess
 import sys
+from itertools import pairwise
 
 import reactivex.operators as rxops
 from agent_harness import Watched, virtual
@@ -51,7 +52,7 @@ async def test_coroutine_listeners_are_serial_within_and_concurrent_across_subsc
     agent.events.subscribe(lambda e: seen.append(asyncio.get_running_loop().time()))
     await agent.prompt("x")
     assert max(both) == 2
-    assert [round(b - a) for a, b in zip(seen[1:], seen[2:], strict=False)] == [1] * (len(seen) - 2)
+    assert [round(b - a) for a, b in pairwise(seen[1:])] == [1] * (len(seen) - 2)
 
 
 @virtual

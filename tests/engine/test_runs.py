@@ -1,6 +1,7 @@
 """A run from prompt to end: events in order, results, state, every way to start and to watch one."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 import reactivex as rx
@@ -552,13 +553,13 @@ async def test_states_give_the_current_state_first_and_then_every_change():
     assert states[-1] == agent.state
     assert any(s.pending_tool_calls == ("c1",) for s in states)
     assert any(s.streaming_message is not None and s.streaming_message.text == "done" for s in states)
-    assert all(a is not b for a, b in zip(states, states[1:], strict=False))
+    assert all(a is not b for a, b in pairwise(states))
 
 
 @virtual
 async def test_message_start_of_an_answer_is_empty_and_its_end_is_whole():
     w = Watched(Agent(ScriptedModel(["hello"])))
     await w.agent.prompt("x")
-    start = [e for e in w.of(MessageStart) if isinstance(e.message, AssistantMessage)][0]
+    start = next(e for e in w.of(MessageStart) if isinstance(e.message, AssistantMessage))
     assert (start.message.text, start.message.stop_reason) == ("", None)
     assert start.message.id == w.agent.state.messages[-1].id
