@@ -36,7 +36,7 @@ class Transcript(Sequence[T]):
                 shared.items.append(item)
             else:
                 shared = _Shared([*shared.items[:length], item])
-        longer: Transcript[T] = Transcript.__new__(Transcript)
+        longer = cast("Transcript[T]", object.__new__(Transcript))
         longer._shared = shared
         longer._length = length + 1
         return longer
