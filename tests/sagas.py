@@ -118,6 +118,7 @@ class Saga:
 
     def _make(self, name: str, turns: list[list[ToolCall]], tools) -> Agent:
         flaky = self._random.random() < 0.3
+        doomed = name != "root" and self._random.random() < 0.2
         failed: set[int] = set()
 
         def answer(request):
@@ -125,6 +126,8 @@ class Saga:
             if flaky and turn not in failed:
                 failed.add(turn)
                 return [TextDelta(f"{name} begins and fails", 0), ModelError("overloaded", "busy", retryable=True)]
+            if doomed and turn > 0:
+                return [TextDelta(f"{name} fails", 0), ModelError("server", "down")]
             said = f"{name} turn {turn} after {request.messages[-1].text!r:.60}" if request.messages else f"{name} first"
             at = self._position(name, request.messages, len(turns))
             return [said, *turns[at]] if at < len(turns) else said

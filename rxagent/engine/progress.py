@@ -5,7 +5,6 @@
 3. Only events of the agent's own path count, but for what its children used.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -191,11 +190,3 @@ class Progress:
     def _count(self, message: AnyMessage) -> None:
         if isinstance(message, AssistantMessage) and message.usage is not None:
             self.usage = self.usage + message.usage
-
-
-def progress_of(events: Iterable[e.AnyEvent], path: tuple[str, ...]) -> Progress:
-    """The progress after a log, or any prefix of one."""
-    progress = Progress(path)
-    for event in events:
-        progress.apply(event)
-    return progress

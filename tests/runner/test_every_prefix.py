@@ -7,11 +7,14 @@ import pytest
 from runner_harness import SESSION, Watch, carried_out, check_nothing_twice, complete, finished, reference, store_of
 from sagas import Saga, transcript
 
-from rxagent import Runner
+from rxagent import Agent, Hooks, Limits, Runner, tool
 from rxagent.errors import NothingToContinue
-from rxagent.events import AgentStart, MessageUpdate, ToolEnd, ToolStart
+from rxagent.events import AgentStart, MessageUpdate, ModelError, TextDelta, ToolEnd, ToolStart
 from rxagent.marble.loop import run_virtual
+from rxagent.messages import ToolCall
+from rxagent.models import ScriptedModel
 from rxagent.operators.verify import check
+from rxagent.stores import MemoryStore
 
 REAL = ("work", "ask", "watch", "leave", "broken", "nothing")
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
@@ -114,5 +117,42 @@ def test_a_session_cut_again_and_again_comes_to_the_same_transcript(seed, policy
             cut = pick.choice([*cuts(whole)])
             _, whole, got, _ = await resumed(seed, whole[:cut], policy)
             assert got == wanted, f"cut at {cut}"
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("broken", ["model", "hook", "limit"])
+def test_every_prefix_of_a_run_that_fails_fails_again_and_drains_no_queue(broken):
+    def agent():
+        def answer(request):
+            if request.messages[-1].role == "user":
+                return ["a", ToolCall("", "plain")]
+            return [TextDelta("half", 0), ModelError("server", "down")] if broken == "model" else ToolCall("", "plain")
+
+        @tool
+        def plain() -> str:
+            return "ok"
+
+        def fail(turn):
+            if turn.turn == 1 and broken == "hook":
+                raise ValueError("no")
+
+        return Agent(ScriptedModel(answer), name="root", tools=[plain], hooks=Hooks(after_turn=fail), limits=Limits(max_turns=2))
+
+    async def main():
+        store = MemoryStore()
+        runner = Runner(agent(), store)
+        live = await runner.open(SESSION)
+        live.follow_up("later")
+        result = await runner.query("begin", SESSION)
+        log = await runner.events(SESSION)
+        for cut in cuts(log, every=True):
+            again = Runner(agent(), await store_of(log[:cut]), "rerun")
+            end = await again.resume(SESSION, {})
+            assert (end.outcome, end.error.message) == (result.outcome, result.error.message), f"cut at {cut}"
+            state = await again.state(SESSION)
+            assert transcript(state) == transcript(live.state), f"cut at {cut}"
+            assert [m.text for m in state.follow_ups] == ["later"]
+            check(await again.events(SESSION))
 
     run_virtual(main())
