@@ -3,7 +3,17 @@
 from collections.abc import Iterable
 
 from rxagent.engine.session import Branch, Session
-from rxagent.events import AgentStart, AnyEvent, MessageEnd, MessageUpdate, QueueChanged, SessionReset, SessionStart, ToolEnd, ToolStart
+from rxagent.events import (
+    AgentStart,
+    AnyEvent,
+    MessageEnd,
+    MessageUpdate,
+    QueueChanged,
+    SessionReset,
+    SessionStart,
+    ToolEnd,
+    ToolStart,
+)
 from rxagent.messages import AnyMessage
 from rxagent.state import AgentState, reduce
 
