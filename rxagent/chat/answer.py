@@ -58,7 +58,7 @@ class Answer:
         self._view = view
         self._clock = clock
         self._parts: dict[tuple[str, int], _Text | ThoughtCell | ToolCell] = {}  # by kind and index, as opened
-        self._changed: set[_Text] = set()
+        self._changed: dict[_Text, None] = {}  # in the order of their change
 
     @property
     def cells(self) -> list[Cell]:
@@ -74,7 +74,7 @@ class Answer:
             case m.TextDelta():
                 text = self._text(delta.index)
                 text.feed(delta.text)
-                self._changed.add(text)
+                self._changed[text] = None
             case m.ThinkingDelta():
                 if delta.text:
                     self._thought(delta.index).add(delta.text)
@@ -142,7 +142,9 @@ class Answer:
         for index, piece in enumerate(message.content):
             match piece:
                 case TextPart():
-                    self._text(index).feed(piece.text)
+                    text = self._text(index)
+                    text.feed(piece.text)
+                    text.end()
                 case ThinkingPart():
                     if piece.text.strip():
                         self._thought(index).add(piece.text)
@@ -152,12 +154,14 @@ class Answer:
     def _text(self, index: int) -> _Text:
         part = self._parts.get(("text", index))
         if not isinstance(part, _Text):
+            self.show()
             part = self._parts["text", index] = _Text(self._view)
         return part
 
     def _thought(self, index: int) -> ThoughtCell:
         part = self._parts.get(("thinking", index))
         if not isinstance(part, ThoughtCell):
+            self.show()
             part = self._parts["thinking", index] = ThoughtCell()
             self._view.add(part)
         return part
@@ -165,6 +169,7 @@ class Answer:
     def _tool(self, index: int, name: str) -> ToolCell:
         part = self._parts.get(("tool", index))
         if not isinstance(part, ToolCell):
+            self.show()
             part = self._parts["tool", index] = ToolCell(name, clock=self._clock)
             self._view.add(part)
         return part

@@ -1,6 +1,6 @@
 """What a transcript is made of, from top to bottom: each cell draws its own lines and keeps them until it changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich.segment import Segment
 from rich.style import Style
@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from rxagent.chat.look import Look
 from rxagent.chat.markdown import draw_markdown, draw_plain, fence_of
-from rxagent.chat.text import clean, cut, one_line, wrapped
+from rxagent.chat.text import clean, cut, one_line, words, wrapped
 
 MARGIN = 2  # cells left and right
 WIDEST = 116  # cells of prose, beyond which lines are hard to read
@@ -114,12 +114,12 @@ class TailCell(Cell):
     def __init__(self) -> None:
         super().__init__()
         self.source = ""
-        self._plain = _PlainLines()
+        self._code, self._prose = _PlainLines(wrapped), _PlainLines(words)
 
     def show(self, source: str) -> None:
         """What the open block is now."""
         if not source.startswith(self.source[:64]) or len(source) < len(self.source):
-            self._plain = _PlainLines()
+            self._code, self._prose = _PlainLines(wrapped), _PlainLines(words)
         self.source = source
         self.changed()
 
@@ -127,16 +127,17 @@ class TailCell(Cell):
         """See `Cell`."""
         if fence_of(self.source) is not None:
             head, _, code = self.source.lstrip("\n").partition("\n")
-            return self._plain.draw(code, look, look.code, Segment(" ", look.code)) if head else []
+            return self._code.draw(code, look, look.code, Segment(" ", look.code)) if head else []
         if len(self.source) > PLAIN_FROM:
-            return self._plain.draw(self.source, look, look.base, Segment("", look.base))
+            return self._prose.draw(self.source, look, look.base, Segment("", look.base))
         return [indented(look, line) for line in draw_markdown(self.source, look, content_width(look))]
 
 
 class _PlainLines:
     """Lines of growing text; a whole line is drawn once."""
 
-    def __init__(self) -> None:
+    def __init__(self, split: Callable[[str, int], Iterator[str]]) -> None:
+        self._split = split  # a line that is too wide
         self._look: Look | None = None
         self._done = 0  # characters of whole lines
         self._strips: list[Strip] = []
@@ -159,7 +160,7 @@ class _PlainLines:
         width = content_width(look) - 2 * len(lead.text)
         tail = " " * len(lead.text)
         for line in clean(lines).split("\n"):
-            for piece in wrapped(line, width):
+            for piece in self._split(line, width):
                 strip = Strip([Segment(piece, style)]).adjust_cell_length(width, style)
                 self._strips.append(indented(look, [lead, *strip, Segment(tail, style)]))
 
@@ -174,7 +175,7 @@ class ThoughtCell(Cell):
         self.folded = True
         self.running = True
         self._pieces: list[str] = []
-        self._plain = _PlainLines()
+        self._plain = _PlainLines(words)
 
     @property
     def text(self) -> str:

@@ -15,7 +15,7 @@ from textual.theme import Theme
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours as hex, by what they are for."""
+    """Colours as hex, by what they are for. Shades are nearly grey, so that terminals of 256 colours keep them apart."""
 
     name: str
     dark: bool
@@ -36,12 +36,12 @@ class Palette:
 DARK = Palette(
     name="rxagent-dark",
     dark=True,
-    background="#12141a",
-    surface="#1d212b",
-    code="#191c24",
-    text="#dfe3ec",
+    background="#131416",
+    surface="#26282d",
+    code="#1d1e21",
+    text="#dfe1e6",
     muted="#8b93a5",
-    faint="#3a4150",
+    faint="#4a4e58",
     accent="#7aa2f7",
     link="#7dcfff",
     success="#9ece6a",
@@ -52,10 +52,10 @@ DARK = Palette(
 LIGHT = Palette(
     name="rxagent-light",
     dark=False,
-    background="#fbfbfd",
-    surface="#eceff5",
-    code="#f2f4f8",
-    text="#23283a",
+    background="#ffffff",
+    surface="#e7e8ec",
+    code="#f0f0f2",
+    text="#24262c",
     muted="#626b80",
     faint="#c8cedb",
     accent="#2e5bd0",

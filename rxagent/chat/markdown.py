@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rxagent.chat.look import Look
-from rxagent.chat.text import clean, wrapped
+from rxagent.chat.text import clean, words
 
 HIGHLIGHT_UP_TO = 60_000  # characters of one code block; longer ones stay plain rather than stall the keyboard
 
@@ -87,7 +87,7 @@ def draw_markdown(source: str, look: Look, width: int) -> list[list[Segment]]:
 
 def draw_plain(source: str, look: Look, width: int, style: Style) -> list[list[Segment]]:
     """The lines of text as it is."""
-    return [[Segment(piece, style)] for line in clean(source).split("\n") for piece in wrapped(line, width)]
+    return [[Segment(piece, style)] for line in clean(source).split("\n") for piece in words(line, width)]
 
 
 def _trimmed(lines: list[list[Segment]]) -> list[list[Segment]]:

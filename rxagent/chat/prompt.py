@@ -49,7 +49,7 @@ class Prompt(TextArea):
     """
 
     class Sent(Message):
-        """A prompt; ``how``: ``now`` by enter, ``later`` by tab, ``cut`` by alt+enter."""
+        """A prompt; ``how``: ``now`` by enter, ``later`` by tab, ``cut`` by ctrl+x."""
 
         def __init__(self, text: str, how: str) -> None:
             super().__init__()
@@ -85,7 +85,7 @@ class Prompt(TextArea):
                 self._send("later")
             case "tab" | "shift+tab":
                 self.post_message(self.Outward())
-            case "alt+enter":
+            case "ctrl+x":
                 self._send("cut")
             case "ctrl+j" | "shift+enter":
                 self.insert("\n")

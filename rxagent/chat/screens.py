@@ -37,7 +37,7 @@ KEYS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
         (
             ("enter", "send; while it works: steer, taken in after the present turn"),
             ("tab", "while it works: queue for when it is done"),
-            ("alt+enter", "while it works: stop its tools and take this in at once"),
+            ("ctrl+x", "while it works: stop its tools and take this in at once"),
             ("ctrl+j", "new line"),
             ("↑ ↓", "prompts sent before; ↑ in an empty box takes back what is queued"),
         ),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_TOKEN = re.compile(r"\s*\S+\s*|\s+")
 _BREAKS = re.compile("\r\n|[\r\u2028\u2029\x85]")
 
 
@@ -38,6 +39,22 @@ def wrapped(line: str, width: int) -> Iterator[str]:
         yield line
     else:
         yield from chop_cells(line, max(2, width)) or [""]
+
+
+def words(line: str, width: int) -> Iterator[str]:
+    """The pieces of a line that is too wide, broken between words where that is possible; at least one."""
+    if cell_len(line) <= width:
+        yield line
+        return
+    piece = ""
+    for token in _TOKEN.findall(line):
+        if piece and cell_len(piece) + cell_len(token.rstrip()) > width:
+            yield piece.rstrip()
+            piece = ""
+        *whole, piece = wrapped(piece + token, width) if cell_len(piece + token.rstrip()) > width else (piece + token,)
+        yield from whole
+    if piece.strip():
+        yield piece.rstrip()
 
 
 def seconds(duration: float) -> str:

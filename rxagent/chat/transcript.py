@@ -30,6 +30,8 @@ _NOTHING = sys.maxsize
 class TranscriptView(ScrollView, can_focus=True):
     """A column of cells."""
 
+    FOCUS_ON_CLICK = False  # who clicks goes on writing
+
     DEFAULT_CSS = """
     TranscriptView {
         overflow-x: hidden;
@@ -96,7 +98,8 @@ class TranscriptView(ScrollView, can_focus=True):
     def clear(self) -> None:
         """Takes all cells away."""
         self.drop(list(self.cells))
-        self.current, self.follows = None, True
+        self.current = None
+        self._follow(follows=True)
 
     def use(self, palette: Palette) -> None:
         """Other colours."""
@@ -292,14 +295,16 @@ class TranscriptView(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The window has moved."""
         super().watch_scroll_y(old_value, new_value)
-        follows = round(new_value) >= self.max_scroll_y
+        self._follow(follows=round(new_value) >= self.max_scroll_y)
+
+    def _follow(self, *, follows: bool) -> None:
         if follows != self.follows:
             self.follows = follows
             self.post_message(self.Moved())
 
     def to_end(self) -> None:
         """Goes to the end and follows it."""
-        self.follows = True
+        self._follow(follows=True)
         self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True, force=True)
 
     def on_click(self, event: events.Click) -> None:

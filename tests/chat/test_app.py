@@ -114,7 +114,7 @@ async def test_cutting_in_stops_the_tools():
     async with talk([[call()], "so be it"], tools=[door.tool]) as t:
         await t.type("go")
         await t.until("door runs")
-        await t.type("never mind", "alt+enter")
+        await t.type("never mind", "ctrl+x")
         await t.until("so be it")
         assert "✗ door" in t.text
 
