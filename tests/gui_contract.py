@@ -15,6 +15,7 @@ from reactivex import operators as rxops
 
 from rxagent import Agent, ToolContext, tool
 from rxagent.bridges import AgentHost, on_loop
+from rxagent.bridges.crossing import SHORTEST
 from rxagent.errors import LoopGone
 from rxagent.events import AgentEnd
 from rxagent.flow import Hub, hold, publish
@@ -66,12 +67,15 @@ class Watched:
 
 
 def every_event_once_in_order_on_the_gui_thread(rig):
-    watched = Watched(rig, words(20_000))
+    watched = Watched(rig, words(50_000))
     watched.run()
+    elapsed = watched.times[-1] - watched.times[0]
+    most = elapsed / PERIOD + len(watched.seqs) / SHORTEST + 2
+    assert len(watched.frames) <= most, (len(watched.frames), elapsed)
     watched.host.close()
     rig.run(lambda: watched.ends)
     assert watched.seqs == list(range(len(watched.seqs)))
-    assert len(watched.seqs) > 20_000
+    assert len(watched.seqs) > 50_000
     assert watched.threads == {threading.get_ident()}
     assert watched.frames[-1].final
     assert watched.ends == ["completed"]

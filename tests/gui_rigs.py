@@ -26,16 +26,41 @@ class Rig:
         until = time.monotonic() + seconds
         self.run(lambda: time.monotonic() > until)
 
+    def each(self, take):
+        """The obvious way: one call into the loop per event."""
+        port = self.port()
+        return lambda event: port.post(lambda: take(event))
+
 
 class QtRig(Rig):
     def __init__(self, widgets="PySide6"):
         import importlib
 
         self.core = importlib.import_module(f"{widgets}.QtCore")
+        self.cursor = importlib.import_module(f"{widgets}.QtGui").QTextCursor
         self.widgets = importlib.import_module(f"{widgets}.QtWidgets")
         self.app = self.widgets.QApplication.instance() or self.widgets.QApplication([])
         self.window = self.widgets.QMainWindow()
+        self.text = self.widgets.QPlainTextEdit(self.window)
+        self.window.setCentralWidget(self.text)
         self.window.show()
+
+    def show(self, text):
+        self.text.moveCursor(self.cursor.MoveOperation.End)
+        self.text.insertPlainText(text)
+
+    def each(self, take):
+        class Source(self.core.QObject):
+            fired = getattr(self.core, "Signal", getattr(self.core, "pyqtSignal", None))(object)
+
+        self.source = Source()
+        self.source.fired.connect(take, self.core.Qt.ConnectionType.QueuedConnection)
+        return self.source.fired.emit
+
+    def stock(self):
+        from reactivex.scheduler.mainloop import QtScheduler
+
+        return QtScheduler(self.core)
 
     def port(self):
         from rxagent.bridges import QtPort
@@ -83,7 +108,18 @@ class TkRig(Rig):
         import tkinter as tk
 
         self.window = tk.Tk()
+        self.text = tk.Text(self.window)
+        self.text.pack()
         self.closed = False
+
+    def show(self, text):
+        self.text.insert("end", text)
+        self.text.see("end")
+
+    def stock(self):
+        from reactivex.scheduler.mainloop import TkinterScheduler
+
+        return TkinterScheduler(self.window)
 
     def port(self):
         from rxagent.bridges import TkPort
@@ -138,7 +174,18 @@ class GtkRig(Rig):
 
         self.glib, self.gtk = GLib, Gtk
         self.window = Gtk.Window()
+        self.text = Gtk.TextView(wrap_mode=Gtk.WrapMode.WORD)
+        self.window.add(self.text)
         self.window.show_all()
+
+    def show(self, text):
+        buffer = self.text.get_buffer()
+        buffer.insert(buffer.get_end_iter(), text)
+
+    def stock(self):
+        from reactivex.scheduler.mainloop import GtkScheduler
+
+        return GtkScheduler(self.glib)
 
     def port(self):
         from rxagent.bridges import GtkPort
@@ -179,7 +226,16 @@ class WxRig(Rig):
         self.app = wx.GetApp() or WxRig.new_app()
         self.keep = wx.Frame(None)  # a main loop needs a window
         self.window = wx.Frame(None, title="rig")
+        self.text = wx.TextCtrl(self.window, style=wx.TE_MULTILINE)
         self.window.Show()
+
+    def show(self, text):
+        self.text.AppendText(text)
+
+    def stock(self):
+        from reactivex.scheduler.mainloop import WxScheduler
+
+        return WxScheduler(self.wx)
 
     @staticmethod
     def new_app():
@@ -237,6 +293,17 @@ class PygameRig(Rig):
         self.ports = []
         self.make = FrameLoopPort
         self.beats = []
+        self.font = pygame.font.Font(None, 20)
+        self.scheduler = None
+
+    def show(self, text):
+        self.window.blit(self.font.render(text[-60:], True, "white", "black"), (4, 4))
+
+    def stock(self):
+        from reactivex.scheduler.mainloop import PyGameScheduler
+
+        self.scheduler = PyGameScheduler(self.pygame)
+        return self.scheduler
 
     def port(self):
         self.ports.append(self.make())
@@ -255,6 +322,8 @@ class PygameRig(Rig):
         self.pygame.event.get()
         for port in self.ports:
             port.pump()
+        if self.scheduler is not None:
+            self.scheduler.run()
         now = time.monotonic()
         for entry in self.beats:
             if now >= entry[0]:
@@ -279,6 +348,14 @@ class AsyncioRig(Rig):
     def __init__(self):
         self.loop = asyncio.new_event_loop()
         self.closed = False
+
+    def show(self, text):
+        self.text = text
+
+    def stock(self):
+        from reactivex.scheduler.eventloop import AsyncIOThreadSafeScheduler
+
+        return AsyncIOThreadSafeScheduler(self.loop)
 
     def port(self):
         from rxagent.bridges import AsyncioPort
@@ -315,13 +392,13 @@ class TextualRig(AsyncioRig):
     def __init__(self):
         super().__init__()
         from textual.app import App
-        from textual.widgets import Static
+        from textual.widgets import RichLog
 
         rig = self
 
         class Window(App):
             def compose(self):
-                yield Static("rig")
+                yield RichLog(id="text", max_lines=1000)
 
             def on_mount(self):
                 rig.made = rig._port()
@@ -343,6 +420,14 @@ class TextualRig(AsyncioRig):
 
     def port(self):
         return self.made
+
+    def show(self, text):
+        self.app.query_one("#text").write(text)
+
+    def each(self, take):
+        from textual.events import Callback
+
+        return lambda event: self.app.post_message(Callback(lambda: take(event)))
 
     def close(self):
         self.app.exit()
