@@ -142,9 +142,8 @@ def main(characters):
     early = per_frame(8_000, 14_000)
     late = per_frame(characters - 8_000, characters)
     print(f"{characters:,} characters, {len(frames)} frames, {frames[-1][2]} cells drawn")
-    print(
-        f"keystroke to echo: median {statistics.median(echoes) * 1e3:.0f} ms, worst {max(echoes) * 1e3:.0f} ms, {len(echoes)} keys"
-    )
+    median, worst = statistics.median(echoes) * 1e3, max(echoes) * 1e3
+    print(f"keystroke to echo: median {median:.0f} ms, worst {worst:.0f} ms, {len(echoes)} keys")
     print(f"CPU per frame: {early * 1e3:.1f} ms at 10,000 characters, {late * 1e3:.1f} ms at the end: {late / early:.2f} x")
 
 

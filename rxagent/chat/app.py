@@ -109,6 +109,7 @@ class ChatApp(App[int]):
     async def on_mount(self) -> None:
         """Opens the first conversation."""
         self.prompt.focus()
+        self.prompt.cursor_blink = not self.options.slow_line
         self.set_interval(SLOW_TICK if self.options.slow_line else TICK, self._tick)
         await self.open(self.options.session)
         if self.options.prompt:
@@ -130,12 +131,14 @@ class ChatApp(App[int]):
 
     async def open(self, session_id: str | None) -> None:
         """Shows a conversation, new or stored."""
+        failure: RxAgentError | None = None
         try:
             agent, log = await self.desk.open(session_id)
         except RxAgentError as error:
-            self.fault(error)
             if self.agent is not None:
+                self.fault(error)
                 return
+            failure = error
             agent, log = await self.desk.open()
         await self._close()
         self.agent, self.outcome, self.run_began = agent, "", None
@@ -151,6 +154,8 @@ class ChatApp(App[int]):
             self._look_back(log)
         else:
             self._welcome(agent)
+        if failure is not None:
+            self.fault(failure)
         self.refresh_bars()
         if agent.state.interrupts:
             self._ask()

@@ -135,7 +135,7 @@ def test_a_whole_conversation_by_keys_alone(terminal):
     t.press("C-n")  # another conversation, and back
     t.until("agents as reactive streams")
     t.press("C-p")
-    t.until("write a long sample")
+    t.until("Conversations", "write a long sample")
     t.press("Enter")
     t.until("said “fail please”")
 
