@@ -19,8 +19,8 @@ from rxagent.stores import MemoryStore
 REAL = ("work", "ask", "watch", "leave", "broken", "nothing")
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 # chosen for what they have: questions three deep, twins, teams, handoffs, retries
-SEEDS = range(100) if NIGHTLY else (6, 16, 22, 31)
-QUEUED = [(seed, queued) for seed in range(100) for queued in (False, True)] if NIGHTLY else [(20, False), (22, True), (31, True)]
+SEEDS = range(100) if NIGHTLY else (15, 37, 12)
+QUEUED = [(seed, queued) for seed in range(100) for queued in (False, True)] if NIGHTLY else [(12, False), (15, True), (37, False)]
 
 
 async def resumed(seed: int, prefix, policy: str, unknown: object = "rerun"):
@@ -62,7 +62,7 @@ def unknown_calls(prefix):
 def test_every_prefix_comes_to_the_same_transcript_when_unknown_calls_are_run_again(seed, queued):
     async def main():
         log, wanted, ledger = await reference(seed, queued=queued)
-        for cut in cuts(log, every=NIGHTLY or seed == 31):
+        for cut in cuts(log, every=NIGHTLY or seed == 37):
             _, whole, got, again = await resumed(seed, log[:cut], "rerun")
             assert got == wanted, f"cut at {cut}"
             assert again == ledger - carried_out(log[:cut]), f"cut at {cut}"

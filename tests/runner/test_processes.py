@@ -21,7 +21,7 @@ from rxagent.operators.verify import check
 from rxagent.stores import SqliteStore
 
 TESTS = Path(__file__).parent.parent
-SEED = 16  # questions three deep, retries, two levels of agents below the root
+SEED = 12  # questions three deep, twins, two levels of agents below the root
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
