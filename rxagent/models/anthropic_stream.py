@@ -161,7 +161,7 @@ class AnthropicDecoder(Decoder):
         elif kind == "tool_use":
             self.has_calls = True
             block.input = content.get("input")
-            call_id = as_text(content.get("id")) or f"call_{block.index}"
+            call_id = self.call_id(as_text(content.get("id")), block.index)
             self.out.append(ToolCallStart(call_id, as_text(content.get("name")), block.index))
 
     def _delta(self, value: JsonObject) -> None:

@@ -3,14 +3,18 @@
 Headers are not asked: servers get them wrong both ways.
 """
 
+import json
 import zlib
 from collections.abc import Mapping
+from typing import cast
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
 from rxagent.events.model import ModelError, ModelEvent
+from rxagent.messages import JsonObject
 from rxagent.models.classify import error_of, error_of_bytes
+from rxagent.models.mend import lenient, without_halves
 from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvent
 from rxagent.models.wire import Decoder
 
@@ -180,15 +184,27 @@ class BodyReader:
         try:
             value: JsonValue = from_json(raw)
         except ValueError:
-            if raw[:1] == b"[":
-                self._cut_array(raw, failure)
-            else:
-                self._json_lines(raw)
+            if not self._mended(raw):
+                if raw[:1] == b"[":
+                    self._cut_array(raw, failure)
+                else:
+                    self._json_lines(raw)
             return
         if isinstance(value, dict):
             self._decoder.whole(value)
         elif isinstance(value, list):
             self._decoder.chunks(value)
+
+    def _mended(self, raw: bytes) -> bool:
+        """Reads a whole answer that a strict parser refuses; tells whether it could be read."""
+        value, replaced = lenient(raw)
+        if isinstance(value, list):
+            # as a stream, whose events may hold halves of one character
+            self._decoder.feed([("", json.dumps(item).encode()) for item in cast("list[object]", value)])
+        elif isinstance(value, dict):
+            self._decoder.damaged = self._decoder.damaged or replaced
+            self._decoder.whole(cast("JsonObject", without_halves(cast("object", value))))
+        return value is not None
 
     def _cut_array(self, raw: bytes, failure: ModelError | None) -> None:
         """A stream that came as a JSON array and was cut: what is whole of it counts, but it is no complete answer."""

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from rxagent.messages import JsonObject
 
 _NOTHING: Mapping[str, JsonValue] = {}
+_LONGEST_COUNT = 20  # characters
 
 
 def as_object(value: object) -> Mapping[str, JsonValue]:
@@ -26,7 +27,9 @@ def as_text(value: object) -> str:
 
 
 def as_count(value: object) -> int | None:
-    """The value if it is a whole number that counts something, else None: unknown."""
+    """The value if it is a whole number that counts something, be it written as text, else None: unknown."""
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value) if len(value) < _LONGEST_COUNT else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value >= 0 and value == value // 1 else None

@@ -184,8 +184,8 @@ class GeminiDecoder(Decoder):
             if kind != self._kind:
                 self._begin(kind)
             self.out.append(self._delta(text, self._index))
-        call = part.get("functionCall")
-        signature = as_text(part.get("thoughtSignature"))
+        call = part.get("functionCall") or part.get("function_call")
+        signature = as_text(part.get("thoughtSignature") or part.get("thought_signature"))
         if isinstance(call, dict):
             self._call(call, signature)
         elif signature and self._kind:
@@ -227,7 +227,7 @@ class GeminiDecoder(Decoder):
             replay["id"] = call_id
         if signature:
             replay["thoughtSignature"] = signature
-        self.out.append(ToolCallStart(call_id or f"call_{self._index}", as_text(call.get("name")), self._index))
+        self.out.append(ToolCallStart(self.call_id(call_id, self._index), as_text(call.get("name")), self._index))
         self.out.append(ToolCallEnd(self._index, arguments if isinstance(arguments, dict | str) else {}, replay))
 
 

@@ -30,20 +30,29 @@ class Surrogates:
         if high := _HIGH_AT_END.search(text):
             self._held = high.group(2)
             text = text[: high.start(2)] + text[high.end(2) :]
-        decoded = text.decode("utf-8", "replace")
-        try:
-            # strict=False: raw control characters inside strings
-            value = json.loads(decoded, strict=False)
-        except (ValueError, RecursionError):
-            return None, False
-        return _without_halves(value), "\ufffd" in decoded and b"\xef\xbf\xbd" not in text
+        value, replaced = lenient(text)
+        return without_halves(value), replaced
 
 
-def _without_halves(value: object) -> object:
+def lenient(data: bytes) -> tuple[object, bool]:
+    """Parses JSON with raw control characters, halves of characters or stray bytes in its strings.
+
+    Gives the value with the halves still in it, None where it is no JSON at all, and whether bytes were replaced.
+    """
+    text = data.decode("utf-8", "replace")
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None, False
+    return value, "\ufffd" in text and b"\xef\xbf\xbd" not in data
+
+
+def without_halves(value: object) -> object:
+    """The value with U+FFFD in place of each half of a character."""
     if isinstance(value, str):
         return _LONE.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_without_halves(item) for item in cast("list[object]", value)]
+        return [without_halves(item) for item in cast("list[object]", value)]
     if isinstance(value, dict):
-        return {_without_halves(key): _without_halves(item) for key, item in cast("dict[str, object]", value).items()}
+        return {without_halves(key): without_halves(item) for key, item in cast("dict[str, object]", value).items()}
     return value

@@ -35,10 +35,15 @@ STOPS: Mapping[str, StopReason] = {
 # of two finish reasons the graver one counts
 RANK: Mapping[StopReason, int] = {"error": 3, "content_filter": 2, "length": 2, "tool_use": 1, "stop": 0}
 
+_REASONING = (
+    "reasoning_content", "reasoning", "reasoning_text", "thinking", "thinking_content", "reasoning_summary",
+    "thought", "thoughts",
+)  # fmt: skip
+
 
 def reasoning_in(delta: JsonObject) -> tuple[str, str]:
     """A delta's reasoning, and the field it came in; servers that fill several put the same into each."""
-    for field in ("reasoning_content", "reasoning", "reasoning_text", "thinking"):
+    for field in _REASONING:
         value = delta.get(field)
         if isinstance(value, str) and value:
             return value, field
@@ -54,7 +59,7 @@ def complains(value: JsonObject) -> bool:
         value.get("object") == "error"
         or value.get("type") == "error"
         or any(
-            isinstance(value.get(key), str | list | dict) and value.get(key)
-            for key in ("message", "detail", "errors", "msg", "error_message")
+            isinstance(value.get(key), str | list | dict | int) and value.get(key)
+            for key in ("message", "detail", "errors", "msg", "error_message", "error_msg", "error_code")
         )
     )

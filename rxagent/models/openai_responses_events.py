@@ -44,15 +44,16 @@ def part_number(value: JsonObject) -> int:
 
 
 def usage_of(value: object) -> Usage | None:
-    """Token counts of a response; both totals include their parts."""
+    """Token counts of a response; both totals include their parts. Gateways keep the names that chat completions have."""
     usage = as_object(value)
     if not usage:
         return None
-    details = as_object(usage.get("input_tokens_details"))
+    details = as_object(usage.get("input_tokens_details", usage.get("prompt_tokens_details")))
+    made = as_object(usage.get("output_tokens_details", usage.get("completion_tokens_details")))
     return Usage(
-        input=as_count(usage.get("input_tokens")),
-        output=as_count(usage.get("output_tokens")),
+        input=as_count(usage.get("input_tokens", usage.get("prompt_tokens"))),
+        output=as_count(usage.get("output_tokens", usage.get("completion_tokens"))),
         cache_read=as_count(details.get("cached_tokens")),
         cache_write=as_count(details.get("cache_write_tokens")),
-        reasoning=as_count(as_object(usage.get("output_tokens_details")).get("reasoning_tokens")),
+        reasoning=as_count(made.get("reasoning_tokens")),
     )

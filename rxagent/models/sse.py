@@ -1,12 +1,13 @@
 """Server-sent events out of bytes, however they are cut. No I/O here.
 
 Follows the WHATWG event-stream format, but for what real servers need beyond it: a last event
-without its blank line is delivered, a line of bare JSON counts as data, and two JSON objects in
+without its blank line is delivered, bare JSON, be it over many lines, counts as data, and two JSON objects in
 neighbouring ``data:`` lines are two events.
 """
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data", b"event", b"id", b"retry")
+_OPEN = (b"{", b"[", b"[{")  # how JSON over many lines begins
 
 SseEvent = tuple[str, bytes]
 
@@ -131,7 +132,7 @@ class SseDecoder:
             return
         elif field.strip().lower() == b"data":
             self._more(value.removeprefix(b" "), out)
-        elif line.lstrip()[:1] in (b"{", b"["):
+        elif line.lstrip()[:1] in (b"{", b"[") or (self._data and self._data[0].strip() in _OPEN):
             self._more(line, out)
         elif colon and b"{" in line:
             raise DamagedLine(line[:100].decode("utf-8", "replace"))

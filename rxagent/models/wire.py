@@ -130,6 +130,7 @@ class Decoder:
         self.damaged = False
         self.secret = ""  # the key: not to be shown where the server repeats it
         self.price: Price | None = None
+        self._call_ids: set[str] = set()
         self._surrogates = Surrogates()
         self._stencil = Stencil()
         self._same: list[tuple[re.Pattern[bytes], MakeDelta, int, str]] = []
@@ -217,6 +218,14 @@ class Decoder:
             usage = replace(usage, cost=self.price.cost(usage))
         self.done = True
         self.out.append(ResponseEnd(stop, usage, replay))
+
+    def call_id(self, said: str, index: int) -> str:
+        """The id of a new call: what the server said, with the block's index where that is another call's, or is nothing."""
+        made = said or f"call_{index}"
+        while made in self._call_ids:
+            made = f"{made}_{index}"
+        self._call_ids.add(made)
+        return made
 
     def fail(self, error: ModelError) -> None:
         """Ends the answer with an error."""

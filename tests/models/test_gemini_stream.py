@@ -47,6 +47,8 @@ CASES = {
     "text, call, text": ([chunk(text("a")), chunk(call()), chunk(text("b")), STOP], {"text": "ab", "blocks": ["text", "toolcall", "text"]}),
     "two calls in one chunk": ([chunk(call(), call("g", {"m": 2})), STOP], {"calls": [("f", {"n": 1}), ("g", {"m": 2})], "ids": ["call_0", "call_1"]}),
     "calls with ids": ([chunk(call(id="a"), call(id="b")), STOP], {"ids": ["a", "b"]}),
+    "calls with one id": ([chunk(call(id="a"), call(id="a")), STOP], {"ids": ["a", "a_1"]}),
+    "snake case": ([chunk({"function_call": {"name": "f", "args": {"n": 1}}}), STOP], {"calls": F1, "stop_reason": "tool_use"}),
     "call without args": ([chunk({"functionCall": {"name": "now"}}), STOP], {"calls": [("now", {})], "stop_reason": "tool_use"}),
     "args null": ([chunk({"functionCall": {"name": "now", "args": None}}), STOP], {"calls": [("now", {})]}),
     "args as text": ([chunk({"functionCall": {"name": "f", "args": '{"n": 1}'}}), STOP], {"calls": F1}),
@@ -107,6 +109,12 @@ def test_an_array_that_is_cut_gives_what_is_whole_of_it_and_an_error():
         answer = streams.answer(GeminiDecoder, [ARRAY[:cut]])
         assert answer["text"] == "ab"[: sum(end <= cut for end in ends)]
         assert (answer["stop_reason"], answer["error"]["retryable"]) == ("error", True)
+
+
+@pytest.mark.parametrize("cut", streams.CUTS)
+def test_a_character_cut_in_half_between_values_of_an_array(cut):
+    body = json.dumps([chunk(text("a\ud83d")), chunk(text("\ude00 b"), finish="STOP")]).encode()
+    assert streams.differences({"text": "a😀 b", "stop_reason": "stop"}, streams.answer(GeminiDecoder, [body], cut)) == {}
 
 
 @pytest.mark.parametrize("cut", streams.CUTS)

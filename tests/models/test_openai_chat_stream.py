@@ -56,8 +56,11 @@ CASES = {
     "cached tokens of deepseek": ([text("a"), end(), {"choices": [], "usage": {**USAGE, "prompt_cache_hit_tokens": 8, "prompt_cache_miss_tokens": 12}}, DONE], {"usage": {"input": 20, "cache_read": 8}}),
     "reasoning counted beside the output": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 125, "completion_tokens_details": {"reasoning_tokens": 100}}}, DONE], {"usage": {"output": 105, "reasoning": 100}}),
     "cached tokens counted beside the input": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}}, DONE], {"usage": {"input": 129, "cache_read": 100, "cache_write": 20}}),
+    "counts as text": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": "20", "completion_tokens": "5"}}, DONE], {"usage": {"input": 20, "output": 5}}),
+    **{f"reasoning as {field}": ([chunk({field: "h"}), chunk({field: "m"}), text("a"), end(), DONE], {"thinking": "hm", "text": "a"}) for field in ("thinking_content", "reasoning_summary", "thought", "thoughts")},
+    "error in words of its own": ([text("a"), {"error_code": 336501, "error_msg": "Rate limit reached"}], {"kind": "rate_limit", "retryable": True}),
     "details null": ([text("a"), end(), {"choices": [], "usage": {**USAGE, "prompt_tokens_details": None, "completion_tokens_details": None}}, DONE], {"usage": {"input": 20, "cache_read": None}}),
-    "usage of odd types": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": "20", "completion_tokens": -1}}, DONE], {"text": "a", "usage": {"input": None, "output": None}}),
+    "usage of odd types": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": "x", "completion_tokens": -1}}, DONE], {"text": "a", "usage": {"input": None, "output": None}}),
     "usage is no object": ([text("a"), end(), {"choices": [], "usage": 5}, DONE], {"text": "a", "usage": None}),
     "no [DONE]": ([text("a"), end(), USED], {"text": "a", "stop_reason": "stop", "usage": {"input": 20}}),
     "no finish reason but [DONE]": ([text("a"), DONE], {"text": "a", "stop_reason": "stop"}),
@@ -279,3 +282,9 @@ def test_each_delta_is_passed_on_as_it_comes():
 def test_the_model_names_itself():
     events = streams.events_of(ChatDecoder, streams.sse(text("a"), end(), DONE))
     assert events[0] == m.ResponseStart("test", "c1")
+
+
+@pytest.mark.parametrize("cut", streams.CUTS)
+def test_a_whole_answer_that_strict_parsers_refuse(cut):
+    body = b'{"choices": [{"index": 0, "message": {"role": "assistant", "content": "a\\ud83d\tb"}, "finish_reason": "stop"}]}'
+    assert streams.differences({"text": "a\ufffd\tb", "stop_reason": "stop"}, streams.answer(ChatDecoder, [body], cut)) == {}

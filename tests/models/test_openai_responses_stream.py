@@ -123,6 +123,7 @@ CASES = {
     "[DONE] after the end": ([*TEXT, completed(), "data: [DONE]\n\n"], {"stop_reason": "stop"}),
     "nothing after the end counts": ([*TEXT, completed(), text("more")], {"text": "Hello"}),
     "no usage": ([*TEXT, completed(usage=None)], {"usage": None}),
+    "usage in the words of chat": ([*TEXT, completed(usage={"prompt_tokens": 1, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}})], {"usage": {"input": 1, "output": 2, "cache_read": 1}}),
     "usage without details": ([*TEXT, completed(usage={"input_tokens": 1, "output_tokens": 2})], {"usage": {"input": 1, "output": 2, "cache_read": None, "reasoning": None}}),
     "a whole response as one event": ([response(output=[message(), call()])], {"text": "Hello", "calls": F1}),
     "terminal without a response": ([*TEXT, {"type": "response.completed"}], {"text": "Hello", "stop_reason": "stop"}),

@@ -101,3 +101,10 @@ def test_a_changed_field_name_is_damage():
 
 def test_unknown_fields_without_data_are_skipped():
     assert decode([b"x-request-id: 5\nfoo\ndata: 1\n\n"]) == [("", b"1")]
+
+
+def test_bare_json_over_many_lines_is_one_event():
+    bare = b'{\n  "error": {\n    "code": 503,\n    "message": "no"\n  }\n}'
+    raw = b"data: 1\n\n" + bare + b"\n\ndata: 2\n\n"
+    for size in (1, 7, len(raw)):
+        assert decode([raw[i : i + size] for i in range(0, len(raw), size)]) == [("", b"1"), ("", bare), ("", b"2")]
