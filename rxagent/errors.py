@@ -8,6 +8,7 @@ RxAgentError
 │   ├── NoRunningLoop          an asyncio call from a thread without a loop
 │   ├── InvalidMessage         an input that is no message
 │   ├── InvalidTool            a function that can't be a tool
+│   ├── InvalidOption          an argument of an agent that is none of what it may be
 │   ├── DuplicateTool          two tools of one name
 │   ├── UnknownModel           a model name nobody serves
 │   ├── MissingKey             no API key for a provider
@@ -67,6 +68,10 @@ class InvalidMessage(UsageError, ValueError):
 
 class InvalidTool(UsageError, TypeError):
     """A function can't be made into a tool; says which parameter and why."""
+
+
+class InvalidOption(UsageError, ValueError, TypeError):
+    """An argument is none of what it may be; says which and what would do."""
 
 
 class DuplicateTool(UsageError, ValueError):

@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from rxagent.errors import InvalidOption
 from rxagent.events import Interrupt
 from rxagent.messages import AnyMessage, AssistantMessage, JsonObject, ThinkingLevel, ToolResult, ToolResultMessage
 from rxagent.models.base import Model
@@ -139,9 +140,9 @@ def _several(hooks: F | Sequence[F] | None) -> tuple[F, ...]:
         return ()
     if callable(hooks):
         return (hooks,)
-    for hook in hooks:
+    for hook in hooks if isinstance(hooks, Sequence) else (hooks,):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
         if not callable(hook):
-            raise TypeError(f"a hook is a function or a list of functions, not {hook!r:.80}")
+            raise InvalidOption(f"a hook is a function or a list of functions, not {hook!r:.80}")
     return tuple(hooks)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import reactivex as rx
 
-from rxagent import AgentState, Hooks, Limits, Retry, ToolContext, errors, hooks, reduce, tool
+from rxagent import AgentState, Hooks, ToolContext, errors, hooks, reduce, tool
 from rxagent.events import ModelError, ResponseEnd, TextDelta
 from rxagent.messages import ToolCall
 from rxagent.models import ScriptedModel
@@ -23,8 +23,13 @@ class Stage:
     folded: list = field(default_factory=list)
     problems: list = field(default_factory=list)
 
+    @property
+    def engine(self):
+        """The engine that is probed: the agents, and what they are given, come from there."""
+        return self.modules["rxagent.engine"]
+
     def agent(self, model, **options):
-        made = self.modules["rxagent.engine"].Agent(model, **options)
+        made = self.engine.Agent(model, **options)
         self.watch(made)
         return made
 
@@ -180,22 +185,22 @@ async def tools_hooks_and_listeners(stage: Stage) -> None:
 async def retries_fallbacks_and_timeouts(stage: Stage) -> None:
     bad = [TextDelta("half"), ModelError("overloaded", "busy", retryable=True)]
     first = ScriptedModel([bad, ModelError("server", "down", retryable=True)])
-    agent = stage.agent([first, ScriptedModel(["fine"], name="second")], retry=Retry(attempts=2))
+    agent = stage.agent([first, ScriptedModel(["fine"], name="second")], retry=stage.engine.Retry(attempts=2))
     agent.subscribe(listener)
     await agent.prompt("x")
     slow_model = ScriptedModel(["never"], delay=100)
     agent.model = slow_model
-    agent.limits = Limits(first_event_timeout=1)
-    agent.retry_policy = Retry(attempts=1)
+    agent.limits = stage.engine.Limits(first_event_timeout=1)
+    agent.retry_policy = stage.engine.Retry(attempts=1)
     await agent.prompt("y")
 
 
 @scenario
 async def limits_and_errors(stage: Stage) -> None:
-    agent = stage.agent(ScriptedModel([calls("add", a=1, b=1)] * 3), tools=[add], limits=Limits(max_turns=1))
+    agent = stage.agent(ScriptedModel([calls("add", a=1, b=1)] * 3), tools=[add], limits=stage.engine.Limits(max_turns=1))
     await agent.prompt("x")
     agent.model = ScriptedModel([ModelError("auth", "no")])
-    agent.limits = Limits()
+    agent.limits = stage.engine.Limits()
     await agent.retry()
 
 
@@ -213,7 +218,7 @@ async def aborted_tools(stage: Stage) -> None:
 @scenario
 async def tool_timeouts_limits_and_cuts(stage: Stage) -> None:
     turns = [calls("slow", "slow", "add", a=1, b=1), calls("slow", "slow"), "done"]
-    agent = stage.agent(ScriptedModel(turns), tools=[slow, add], limits=Limits(tool_timeout=5, max_parallel_tools=2))
+    agent = stage.agent(ScriptedModel(turns), tools=[slow, add], limits=stage.engine.Limits(tool_timeout=5, max_parallel_tools=2))
     agent.subscribe(listener)
     run = agent.prompt("x")
     await asyncio.sleep(12)

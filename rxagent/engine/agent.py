@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from reactivex import Observable, abc
 
-from rxagent.engine.config import ModelLike, as_models
+from rxagent.engine.config import ModelLike, as_models, one_of
 from rxagent.engine.core import AgentCore
 from rxagent.engine.inbox import QueueMode
 from rxagent.engine.launch import Launch, with_answers, with_input
 from rxagent.engine.listeners import ListenerLike
 from rxagent.engine.run import Run, RunResult
-from rxagent.errors import NothingToContinue, UsageError, told
+from rxagent.errors import InvalidMessage, NothingToContinue, UsageError, told
 from rxagent.events import (
     AnyEvent,
     ErrorInfo,
@@ -48,7 +48,7 @@ class Agent(AgentCore):
         deps: anything; tools find it as ``ctx.deps``.
 
     Raises:
-        UnknownModel, MissingKey, InvalidTool, DuplicateTool, InvalidMessage: what is wrong with the arguments.
+        UnknownModel, MissingKey, InvalidTool, DuplicateTool, InvalidMessage, InvalidOption: what is wrong with the arguments.
     """
 
     def __repr__(self) -> str:
@@ -113,7 +113,7 @@ class Agent(AgentCore):
 
     @thinking_level.setter
     def thinking_level(self, level: ThinkingLevel) -> None:
-        self._setup.thinking_level = level
+        self._setup.thinking_level = one_of(level, ThinkingLevel, "thinking_level")
         self._config_changed()
 
     @property
@@ -156,6 +156,9 @@ class Agent(AgentCore):
         """
         messages = as_messages(input)
         if images:
+            wrong = next((image for image in images if not isinstance(image, ImagePart)), None)  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            if wrong is not None:
+                raise InvalidMessage(f"images are ImagePart(data, mime_type) or ImagePart(url=…), not {wrong!r:.100}")
             last = messages[-1] if messages else UserMessage("")
             if not isinstance(last, UserMessage):
                 raise UsageError("images go with text or a UserMessage")

@@ -40,14 +40,14 @@ def run_loop(input: object, context: AgentContext, config: LoopConfig) -> Observ
         NoRunningLoop: at subscribe, without a running asyncio loop.
         InvalidMessage, DuplicateTool, InvalidTool, UnknownModel, MissingKey: at once.
     """
-    messages = as_messages(input)
+    messages, history = as_messages(input), as_messages(context.messages)
     models, tools = as_models(config.model), as_tools(context.tools)
     output = Output(config.output) if config.output is not None else None
 
     def subscribe(observer: abc.ObserverBase[AnyEvent], scheduler: abc.SchedulerBase | None = None) -> abc.DisposableBase:
         loop = running_loop("run_loop")
         setup = Setup(models, context.system_prompt, config.thinking_level, tools)
-        state = AgentState((config.name,), messages=Transcript(as_messages(context.messages)))
+        state = AgentState((config.name,), messages=Transcript(history))
         session = Session(state)
         signal = Signal()
         origin = session.origin(new_id(), config.name)

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast, get_args
 
 from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
 
 from rxagent.engine.limits import Limits, Retry
-from rxagent.errors import UnknownModel
+from rxagent.errors import InvalidOption, UnknownModel
 from rxagent.events import AgentConfig
 from rxagent.hooks import Hooks
 from rxagent.messages import AnyMessage, JsonObject, ThinkingLevel
@@ -43,6 +44,29 @@ class LoopConfig:
     retry: Retry = field(default_factory=Retry)
     tool_mode: ToolMode = "parallel"
     deps: object = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            raise InvalidOption(f"an agent's name is a text that isn't empty, not {self.name!r:.100}")
+        one_of(self.thinking_level, ThinkingLevel, "thinking_level")
+        one_of(self.tool_mode, ToolMode, "tool_mode")
+        for value, kind, what in ((self.hooks, Hooks, "hooks"), (self.limits, Limits, "limits"), (self.retry, Retry, "retry")):
+            if not isinstance(value, kind):  # pyright: ignore[reportUnnecessaryIsInstance] as above
+                raise InvalidOption(f"{what} is a {kind.__name__}(…), not {value!r:.100}")
+
+
+T = TypeVar("T")
+
+
+def one_of(value: T, words: object, what: str) -> T:
+    """The value, which must be one of a ``Literal``'s.
+
+    Raises:
+        InvalidOption: it is none of them; lists them.
+    """
+    if value not in get_args(words):
+        raise InvalidOption(f"{what} is one of {', '.join(map(repr, get_args(words)))}, not {value!r:.100}")
+    return value
 
 
 def as_models(model: ModelLike) -> tuple[Model, ...]:
@@ -92,7 +116,12 @@ class Output:
     """The type an answer must have, its JSON schema, and reading one."""
 
     def __init__(self, kind: type) -> None:
-        self._adapter: TypeAdapter[object] = TypeAdapter(kind)
+        try:
+            self._adapter: TypeAdapter[object] = TypeAdapter(kind)
+        except PydanticUserError as error:
+            raise InvalidOption(
+                f"output is a type that pydantic can read, not {kind!r:.100}: {str(error).splitlines()[0]}"
+            ) from error
 
     @cached_property
     def schema(self) -> JsonObject:

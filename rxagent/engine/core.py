@@ -11,7 +11,7 @@ from typing import Self
 
 from rxagent.engine.closing import left, publish_left
 from rxagent.engine.cold import running_loop
-from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches
+from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches, one_of
 from rxagent.engine.inbox import Inbox
 from rxagent.engine.launch import Launch
 from rxagent.engine.limits import Limits, Retry
@@ -70,15 +70,25 @@ class AgentCore:
         self.limits = limits or Limits()
         self.retry_policy = retry or Retry()
         self.deps = deps
-        self.tool_mode: ToolMode = "parallel"
+        self._tool_mode: ToolMode = "parallel"
         self._output_type = output
         self._output = Output(output) if output is not None else None
         self._setup = self._home = Setup(as_models(model), system_prompt, thinking_level, as_tools(tools))
         self._errors: Hub[Fault] = Hub()
         self._inbox = Inbox(self._queue_changed)
-        self._seed = as_messages(list(messages))
+        self._seed = as_messages(messages)
         self._holder: Profile | None = None
+        self._own_profile()  # refuses what it can't be made of
         self._open(self.new_session())
+
+    @property
+    def tool_mode(self) -> ToolMode:
+        """Whether the calls of an answer run in parallel or one by one; assignable."""
+        return self._tool_mode
+
+    @tool_mode.setter
+    def tool_mode(self, mode: ToolMode) -> None:
+        self._tool_mode = one_of(mode, ToolMode, "tool_mode")
 
     @property
     def state(self) -> AgentState:
@@ -265,7 +275,7 @@ class AgentCore:
             hooks=self.hooks,
             limits=self.limits,
             retry=self.retry_policy,
-            tool_mode=self.tool_mode,
+            tool_mode=self._tool_mode,
             deps=self.deps,
         )
         return Profile(self.name, self._home, config, self._output, self._seed, self.find)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from rxagent.engine.config import one_of
 from rxagent.messages import AnyMessage
 
 QueueMode = Literal["one_at_a_time", "all"]
@@ -21,9 +22,27 @@ class Inbox:
         self._on_change = on_change
         self.steering: tuple[AnyMessage, ...] = ()
         self.follow_ups: tuple[AnyMessage, ...] = ()
-        self.steering_mode: QueueMode = "one_at_a_time"
-        self.follow_up_mode: QueueMode = "one_at_a_time"
+        self._steering_mode: QueueMode = "one_at_a_time"
+        self._follow_up_mode: QueueMode = "one_at_a_time"
         self.on_interrupt: Callable[[], None] | None = None
+
+    @property
+    def steering_mode(self) -> QueueMode:
+        """How many steering messages a turn takes in."""
+        return self._steering_mode
+
+    @steering_mode.setter
+    def steering_mode(self, mode: QueueMode) -> None:
+        self._steering_mode = one_of(mode, QueueMode, "steering_mode")
+
+    @property
+    def follow_up_mode(self) -> QueueMode:
+        """How many follow-ups are taken when a run would stop."""
+        return self._follow_up_mode
+
+    @follow_up_mode.setter
+    def follow_up_mode(self, mode: QueueMode) -> None:
+        self._follow_up_mode = one_of(mode, QueueMode, "follow_up_mode")
 
     def steer(self, messages: Sequence[AnyMessage]) -> None:
         """Queues for the next turn of the running run."""

@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass
 
+from rxagent.errors import InvalidOption
 from rxagent.messages import Usage
 
 
@@ -31,14 +32,16 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("max_turns", "max_parallel_tools"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"Limits.{name} must be at least 1 or None, not {value}")
+            if value is not None and not (isinstance(value, int) and value >= 1):
+                raise InvalidOption(f"Limits.{name} must be at least 1 or None, not {value!r}")
         for name in ("tool_timeout", "first_event_timeout", "idle_timeout"):
             value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ValueError(f"Limits.{name} must be more than 0 seconds or None, not {value}")
-        if self.grace < 0:
-            raise ValueError(f"Limits.grace must not be negative, not {self.grace}")
+            if value is not None and not (isinstance(value, int | float) and value > 0):
+                raise InvalidOption(f"Limits.{name} must be more than 0 seconds or None, not {value!r}")
+        if not (isinstance(self.grace, int | float) and self.grace >= 0):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            raise InvalidOption(f"Limits.grace is a number of seconds that isn't negative, not {self.grace!r}")
+        if self.max_usage is not None and not isinstance(self.max_usage, Usage):  # pyright: ignore[reportUnnecessaryIsInstance] as above
+            raise InvalidOption(f"Limits.max_usage is Usage(output=…) or None, not {self.max_usage!r:.100}")
 
     def used_up(self, used: Usage) -> str | None:
         """Which bound of ``max_usage`` is reached, in words; None if none is."""
@@ -67,8 +70,12 @@ class Retry:
     max_retry_after: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.attempts < 1:
-            raise ValueError(f"Retry.attempts counts the first one too, so it is at least 1, not {self.attempts}")
+        if not (isinstance(self.attempts, int) and self.attempts >= 1):  # pyright: ignore[reportUnnecessaryIsInstance] as above
+            raise InvalidOption(f"Retry.attempts counts the first one too, so it is at least 1, not {self.attempts!r}")
+        for name in ("base_delay", "max_delay", "max_retry_after"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and value >= 0):
+                raise InvalidOption(f"Retry.{name} is a number of seconds that isn't negative, not {value!r}")
 
     def delay(self, failed: int, retry_after: float | None) -> float | None:
         """Seconds before the next attempt after ``failed`` ones; None: the server asks for too long a wait."""

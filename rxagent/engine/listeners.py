@@ -6,6 +6,7 @@ from typing import cast
 
 from reactivex import Observable
 
+from rxagent.errors import InvalidOption
 from rxagent.events import AnyEvent
 from rxagent.flow import Fault, Listener, OnFault, subscribe_async
 from rxagent.signals import Signal
@@ -18,8 +19,9 @@ def _takes_signal(listener: Callable[..., object]) -> bool:
         parameters = inspect.signature(listener).parameters.values()
     except (TypeError, ValueError):
         return False
-    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
-    return len(needed) > 1
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    # a second parameter with a default is the listener's own, unless its name says that it is the signal
+    return len(by_place) > 1 and (by_place[1].default is by_place[1].empty or by_place[1].name == "signal")
 
 
 def _refuse_awaitable(value: object, handler: Callable[..., object]) -> None:
@@ -41,6 +43,8 @@ class Listeners:
         self, listener: ListenerLike, *, capacity: int, hold_timeout: float | None, on_fault: OnFault | None
     ) -> Callable[[], None]:
         """Subscribes; returns a function that ends the subscription."""
+        if not callable(listener):
+            raise InvalidOption(f"a listener is a function of an event, not {listener!r:.100}")
         handler = self._with_signal(listener)
         if self.is_async(listener):
             waiting = cast("Callable[[AnyEvent], Awaitable[object]]", handler)

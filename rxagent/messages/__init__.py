@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 from pydantic import Discriminator, Tag
 
-from rxagent.messages.custom import CustomMessage, UnknownMessage
+from rxagent.messages.custom import OWN_ROLES, CustomMessage, UnknownMessage
 from rxagent.messages.parts import (
     AssistantPart,
     ImagePart,
@@ -33,13 +33,11 @@ from rxagent.messages.values import (
     identified,
 )
 
-_OWN = {"system", "user", "assistant", "tool"}
-
 
 def _tag(value: object) -> str:
     known = isinstance(value, Mapping)
     role = cast("Mapping[str, object]", value).get("role") if known else getattr(value, "role", None)
-    return role if isinstance(role, str) and role in _OWN else "custom"
+    return role if isinstance(role, str) and role in OWN_ROLES else "custom"
 
 
 Message = Annotated[

@@ -11,7 +11,10 @@ from typing import Any, cast
 from pydantic import GetCoreSchemaHandler, JsonValue, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 
+from rxagent.errors import InvalidMessage
 from rxagent.messages.parts import JsonObject
+
+OWN_ROLES = frozenset({"system", "user", "assistant", "tool"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,10 @@ class CustomMessage:
     role: str
     id: str = ""
     timestamp: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.role in OWN_ROLES or not self.role:
+            raise InvalidMessage(f"a message of your own can't have the role {self.role!r}: use a word of your own")
 
     @property
     def text(self) -> str:

@@ -124,7 +124,7 @@ def user_parts(content: object) -> tuple[UserPart, ...]:
 def _user_part(item: object) -> UserPart:
     if isinstance(item, str):
         return TextPart(sound_text(item))
-    if isinstance(item, TextPart):
+    if isinstance(item, TextPart) and isinstance(item.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
         text = sound_text(item.text)
         return item if text is item.text else TextPart(text, replay=item.replay)
     if isinstance(item, ImagePart):

@@ -22,12 +22,29 @@ from rxagent.messages.parts import (
     Usage,
     UserPart,
     joined_text,
+    to_json_value,
     user_parts,
 )
 
 
 def _text_as_parts(value: object) -> object:
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+
+def _assistant_parts(content: object) -> tuple[AssistantPart, ...]:
+    if isinstance(content, str | TextPart | ThinkingPart | ToolCall):
+        return (_assistant_part(content),)
+    if not isinstance(content, Sequence):
+        raise InvalidMessage(f"an answer's content is text, or parts (TextPart, ThinkingPart, ToolCall), not {content!r:.200}")
+    return tuple([_assistant_part(part) for part in cast("Sequence[object]", content)])
+
+
+def _assistant_part(part: object) -> AssistantPart:
+    if isinstance(part, str):
+        return TextPart(part)
+    if isinstance(part, TextPart | ThinkingPart | ToolCall):
+        return part
+    raise InvalidMessage(f"a part of an answer is text, a TextPart, a ThinkingPart or a ToolCall, not {part!r:.200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +55,10 @@ class SystemMessage:
     id: str = field(default="", kw_only=True)
     timestamp: float = field(default=0.0, kw_only=True)
     role: Literal["system"] = field(default="system", init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            raise InvalidMessage(f"a SystemMessage holds text, not {self.text!r:.200}")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -95,6 +116,9 @@ class AssistantMessage:
         """The calls asked for, in order."""
         return tuple([part for part in self.content if isinstance(part, ToolCall)])
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", _assistant_parts(self.content))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AssistantMessage):
             return NotImplemented
@@ -137,7 +161,7 @@ class ToolResultMessage:
         put(self, "call_id", call_id)
         put(self, "tool_name", tool_name)
         put(self, "content", user_parts(content))
-        put(self, "details", details)
+        put(self, "details", None if details is None else to_json_value(details, "ToolResultMessage.details"))
         put(self, "is_error", is_error)
         put(self, "summary", summary)
         put(self, "id", id)

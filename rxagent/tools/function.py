@@ -44,6 +44,8 @@ class FunctionTool(Generic[P, R]):
             raise InvalidTool(
                 f"{self.__name__!r} can't be a tool's name: use 1 to 64 letters, digits, _ or -, as in tool(name=…)."
             )
+        if timeout is not None and timeout <= 0:
+            raise InvalidTool(f"tool {self.__name__!r}: timeout must be more than 0 seconds or None, not {timeout}")
         self.sequential = sequential
         self.timeout = timeout
         self._context_parameter, self._names, self._model = _arguments_model(self.__name__, function)
@@ -304,6 +306,8 @@ def as_tools(tools: Sequence[Tool | Callable[..., object]]) -> tuple[Tool, ...]:
         DuplicateTool: two have one name.
         InvalidTool: an item is neither.
     """
+    if not isinstance(tools, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+        raise InvalidTool(f"tools is a list of tools, not {tools!r:.100}")
     made: dict[str, Tool] = {}
     for item in tools:
         if isinstance(item, Tool):
