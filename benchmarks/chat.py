@@ -65,8 +65,9 @@ def answer(characters):
 
 async def app(characters, report):
     from rxagent import Agent
-    from rxagent.chat.app import ChatApp, Options
+    from rxagent.chat.app import ChatApp
     from rxagent.chat.desk import Desk
+    from rxagent.chat.window import Options
     from rxagent.events.model import TextDelta
     from rxagent.models import ScriptedModel, resolve
     from rxagent.stores import MemoryStore

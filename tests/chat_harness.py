@@ -5,8 +5,9 @@ import functools
 from contextlib import asynccontextmanager
 
 from rxagent import Agent
-from rxagent.chat.app import ChatApp, Options
+from rxagent.chat.app import ChatApp
 from rxagent.chat.desk import Approvals, Desk
+from rxagent.chat.window import Options
 from rxagent.errors import UnknownModel
 from rxagent.models import ScriptedModel
 from rxagent.stores import MemoryStore

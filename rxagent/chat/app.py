@@ -1,41 +1,31 @@
 """`ChatApp`: the terminal app. It shows what events tell, and turns keys into calls of the agent; all else is elsewhere.
 
-- The agent runs on the app's own loop; its events come in frames, at most ``RATE`` a second.
+- The agent runs on the app's own loop; its events come in frames, at most one per ``PERIOD``.
 - Nothing of the conversation is kept here: what is shown is the fold of the session's events.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 
 from pydantic import JsonValue
 from reactivex import abc
 from rich.text import Text
-from textual import events
-from textual.app import App, ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
 
 from rxagent.bridges import Frame, on_textual
-from rxagent.chat.bars import StatusLine, TopLine, WaitingLines
-from rxagent.chat.cells import ThoughtCell
 from rxagent.chat.commands import run_command
 from rxagent.chat.desk import Desk
-from rxagent.chat.look import DARK, LIGHT, PALETTES, Palette, textual_theme
-from rxagent.chat.prompt import APP_KEYS, Prompt
+from rxagent.chat.prompt import Prompt
 from rxagent.chat.question import QuestionPanel, asked
-from rxagent.chat.screens import KeysScreen, Picker, history_choices
+from rxagent.chat.screens import Picker, history_choices
 from rxagent.chat.situation import situation
 from rxagent.chat.story import Story
-from rxagent.chat.tool_cell import ToolCell
-from rxagent.chat.transcript import TranscriptView
 from rxagent.chat.welcome import WelcomeCell
+from rxagent.chat.window import ChatWindow, Options
 from rxagent.engine import Agent, Run
 from rxagent.errors import NothingToContinue, RxAgentError
 from rxagent.events import AgentEnd, AgentStart, AnyEvent, Interrupted
 from rxagent.flow import Fault
 from rxagent.messages import UserMessage
-from rxagent.models import Model
 
 PERIOD = 1 / 20  # seconds between frames
 SLOW_PERIOD = 1 / 10
@@ -44,72 +34,21 @@ SLOW_TICK = 0.4
 AGAIN = 2.0  # seconds in which a second ctrl+c quits
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How the app begins.
-
-    ``resolve``: a model by the name a person gives; ``models``: names to offer; ``slow_line``: fewer frames, as over ssh.
-    """
-
-    resolve: Callable[[str], Model]
-    models: Callable[[], list[str]] = list
-    palette: Palette = DARK
-    prompt: str = ""
-    session: str | None = None
-    is_demo: bool = False
-    slow_line: bool = False
-    clock: Callable[[], float] = field(default=time.monotonic)
-
-
-class ChatApp(App[int]):
+class ChatApp(ChatWindow):
     """A conversation with an agent."""
 
-    TITLE = "rxagent"
-    ENABLE_COMMAND_PALETTE = False
-    CSS = """
-    #body { height: 1fr; background: $background; }
-    TranscriptView { height: 1fr; }
-    """
-    BINDINGS = [  # noqa: RUF012 - Textual's way
-        Binding(key, action, show=False, priority=key in ("ctrl+c", "ctrl+q")) for key, action in APP_KEYS.items()
-    ]
-
     def __init__(self, desk: Desk, options: Options) -> None:
-        super().__init__()
+        super().__init__(options)
         self.desk = desk
-        self.options = options
-        self.palette = options.palette
-        for palette in PALETTES.values():
-            self.register_theme(textual_theme(palette))
-        self.theme = self.palette.name
-        self.animation_level = "none"
-        self.transcript = TranscriptView(self.palette, id="transcript")
-        self.story = Story(self.transcript, clock=options.clock)
-        self.prompt = Prompt(id="prompt")
-        self.question = QuestionPanel(self.palette, id="question")
-        self.top = TopLine(id="top")
-        self.waiting = WaitingLines(id="waiting")
-        self.status = StatusLine(id="status")
         self.agent: Agent | None = None
         self.run_began: float | None = None
         self.outcome = ""
         self._watching: list[abc.DisposableBase] = []
         self._leave_asked = float("-inf")
 
-    def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield self.top
-        with Vertical(id="body"):
-            yield self.transcript
-            yield self.waiting
-            yield self.question
-            yield self.prompt
-        yield self.status
-
     async def on_mount(self) -> None:
         """Opens the first conversation."""
         self.prompt.focus()
-        self.prompt.cursor_blink = not self.options.slow_line
         self.set_interval(SLOW_TICK if self.options.slow_line else TICK, self._tick)
         await self.open(self.options.session)
         if self.options.prompt:
@@ -122,10 +61,6 @@ class ChatApp(App[int]):
         if self.agent is not None and self.agent.is_running:
             self.agent.abort()
             await self.agent.wait_for_idle()
-
-    def on_resize(self) -> None:
-        """The lines around the transcript are cut to the width."""
-        self.call_after_refresh(self.refresh_bars)
 
     # -- conversations
 
@@ -166,7 +101,7 @@ class ChatApp(App[int]):
         if self.agent is not None:
             self.transcript.clear()
             self.question.close()
-            self._focus_prompt()
+            self.focus_prompt()
             await self.desk.leave(self.agent)
 
     def _welcome(self, agent: Agent) -> None:
@@ -226,18 +161,6 @@ class ChatApp(App[int]):
     def _observer_failed(self, fault: Fault) -> None:
         self.fault(fault.error)
 
-    def now(self) -> float:
-        """The app's clock, in seconds."""
-        return self.options.clock()
-
-    def act(self, name: str) -> None:
-        """An action by its name, as a key would do it."""
-        self.call_next(self.run_action, f"app.{name}")
-
-    def fault(self, error: BaseException) -> None:
-        """Shows what went wrong outside of a run."""
-        self.story.note("✗", f"{type(error).__name__}: {error}", colour="error")
-
     # -- the person
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
@@ -284,25 +207,9 @@ class ChatApp(App[int]):
             texts = [message.text for message in self.agent.clear_queues() if isinstance(message, UserMessage)]
             self.prompt.put("\n".join(texts))
 
-    def on_prompt_outward(self) -> None:
-        """Into the transcript."""
-        self.transcript.focus()
-
-    def on_transcript_view_left(self, message: TranscriptView.Left) -> None:
-        """Back from the transcript; what was typed there is written."""
-        self._focus_prompt()
-        if message.key and not self.question.is_open:
-            self.prompt.insert(message.key)
-
-    def on_transcript_view_moved(self) -> None:
+    def on_cell_column_moved(self) -> None:
         """The end came into view, or went."""
         self.refresh_status()
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Pasted where nothing takes it: it is for the prompt."""
-        if not self.question.is_open:
-            self.prompt.focus()
-            self.prompt.post_message(events.Paste(event.text))
 
     # -- questions
 
@@ -319,13 +226,13 @@ class ChatApp(App[int]):
     def on_question_panel_answered(self, message: QuestionPanel.Answered) -> None:
         """Goes on with the answers."""
         self.desk.approvals.always |= set(message.always)
-        self._focus_prompt()
+        self.focus_prompt()
         self._resume(message.answers)
 
     def on_question_panel_put(self) -> None:
         """The questions wait."""
         self.question.close()
-        self._focus_prompt()
+        self.focus_prompt()
         self.refresh_bars()
 
     def _resume(self, answers: dict[str, JsonValue]) -> None:
@@ -333,13 +240,6 @@ class ChatApp(App[int]):
         assert agent is not None
         self.transcript.to_end()
         self.start(lambda: agent.resume(answers))
-
-    def _focus_prompt(self) -> None:
-        if self.question.is_open:
-            self.question.focus()
-        else:
-            self.prompt.display = True
-            self.prompt.focus()
 
     # -- keys
 
@@ -381,41 +281,6 @@ class ChatApp(App[int]):
         else:
             self.transcript.to_end()
             self.start(lambda: _again(agent))
-
-    def action_page(self, by: int) -> None:
-        """Scrolls by a window."""
-        self.transcript.scroll_relative(y=by * max(1, self.transcript.size.height - 2), animate=False)
-
-    def action_line(self, by: int) -> None:
-        """Scrolls by a line."""
-        self.transcript.scroll_relative(y=by, animate=False)
-
-    def action_edge(self, by: int) -> None:
-        """Scrolls to the beginning or the end."""
-        if by < 0:
-            self.transcript.scroll_to(y=0, animate=False)
-        else:
-            self.transcript.to_end()
-
-    def action_thoughts(self) -> None:
-        """Folds or unfolds all thoughts."""
-        _fold(self.story.thoughts())
-
-    def action_results(self) -> None:
-        """Folds or unfolds all results."""
-        _fold(self.story.tools())
-
-    def action_theme(self) -> None:
-        """Light or dark."""
-        self.palette = LIGHT if self.palette.dark else DARK
-        self.theme = self.palette.name
-        self.question.palette = self.palette
-        self.transcript.use(self.palette)
-        self.refresh_bars()
-
-    def action_keys(self) -> None:
-        """Shows the keys."""
-        self.push_screen(KeysScreen(self.palette))
 
     def action_models(self) -> None:
         """Chooses another model."""
@@ -464,11 +329,3 @@ def _again(agent: Agent) -> Run:
         return agent.retry()
     except NothingToContinue:
         return agent.continue_()
-
-
-def _fold(cells: Sequence[ThoughtCell | ToolCell]) -> None:
-    """Unfolds all if one is folded, else folds all."""
-    unfold = any(cell.folded for cell in cells)
-    for cell in cells:
-        if cell.folded == unfold:
-            cell.toggle()

@@ -39,7 +39,7 @@ class Prompt(TextArea):
         min-height: 3;
         max-height: 10;
         padding: 0 1;
-        background: $surface;
+        background: $background;
         border: round $border;
         scrollbar-size-vertical: 1;
     }

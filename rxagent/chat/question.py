@@ -15,7 +15,6 @@ from textual.widgets import Input, Static
 from rxagent.chat.look import Palette
 from rxagent.chat.prompt import APP_KEYS
 from rxagent.chat.text import clean
-from rxagent.chat.tool_cell import pretty
 from rxagent.events import Interrupt
 from rxagent.hooks import APPROVAL
 from rxagent.messages import JsonObject
@@ -41,11 +40,11 @@ class Asked:
 
 
 _APPROVAL = (
-    Choice("y", "yes, once", "allow"),
+    Choice("y", "yes", "allow"),
     Choice("a", "always here", "allow"),
     Choice("n", "no", "deny"),
     Choice("r", "no, because…", {"decision": "deny"}, "reason"),
-    Choice("e", "edit, then yes", {"decision": "allow"}, "args"),
+    Choice("e", "edit first", {"decision": "allow"}, "args"),
 )
 ALWAYS = _APPROVAL[1]
 
@@ -98,17 +97,17 @@ class QuestionPanel(Vertical, can_focus=True):
         max-height: 60%;
         display: none;
         padding: 0 1;
-        background: $surface;
+        background: $background;
         border: round $warning;
         border-title-color: $warning;
         border-title-style: bold;
     }
     QuestionPanel.open { display: block; }
-    QuestionPanel VerticalScroll { height: auto; max-height: 8; scrollbar-size-vertical: 1; background: $surface; }
-    QuestionPanel Static { height: auto; background: $surface; }
+    QuestionPanel VerticalScroll { height: auto; max-height: 8; scrollbar-size-vertical: 1; background: $background; }
+    QuestionPanel Static { height: auto; background: $background; }
     QuestionPanel #keys { margin-top: 1; }
     QuestionPanel Input {
-        display: none; height: 3; border: round $border; background: $surface;
+        display: none; height: 3; border: round $border; background: $background;
     }
     QuestionPanel Input:focus { border: round $accent; }
     QuestionPanel.typing Input { display: block; }
@@ -172,7 +171,7 @@ class QuestionPanel(Vertical, can_focus=True):
             head = Text(clean(now.interrupt.question), f"bold {palette.text}")
         parts = [head]
         if now.args:
-            parts.append(Text(clean(pretty(now.args)), palette.muted))
+            parts.append(_arguments(now.args, palette))
         self.query_one("#what", Static).update(Group(*parts))
         self._choice = None
         if now.choices:
@@ -254,6 +253,18 @@ class QuestionPanel(Vertical, can_focus=True):
         message = self.Answered(dict(self._answers), tuple(self._always))
         self.close()
         self.post_message(message)
+
+
+def _arguments(args: JsonObject | str, palette: Palette) -> Text:
+    """Each argument by its name; texts as they are, line by line."""
+    if isinstance(args, str):
+        return Text(clean(args), palette.muted)
+    lines: list[Text] = []
+    for name, value in args.items():
+        shown = clean(value if isinstance(value, str) and "\n" in value else to_json(value).decode())
+        joint = "\n" if "\n" in shown else " "
+        lines.append(Text.assemble((f"{clean(name)}:", palette.muted), joint, (shown, palette.text)))
+    return Text("\n").join(lines)
 
 
 def _object(text: str) -> JsonValue:

@@ -41,7 +41,7 @@ class WelcomeCell(Cell):
             strips.append(self._pair(look, "tools", ", ".join(self._tools), text))
         if self._is_demo:
             strips += [
-                self._pair(look, "", "offline and scripted; for a real one: ctrl+l, or --model PROVIDER:NAME", muted),
+                self._pair(look, "", "offline and scripted; ctrl+l or --model takes a real one", muted),
                 look.blank(),
                 self._line(look, [("Try", look.on(palette.text, bold=True))]),
                 *(self._hint(look, words, why) for words, why in DEMO_HINTS),

@@ -19,10 +19,11 @@ from rxagent.models import Model
 from rxagent.stores import MemoryStore
 
 try:
-    from rxagent.chat.app import ChatApp, Options
+    from rxagent.chat.app import ChatApp
     from rxagent.chat.desk import Approvals, Desk
     from rxagent.chat.look import DARK, LIGHT, Palette
     from rxagent.chat.offers import offered_models
+    from rxagent.chat.window import Options
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("textual", "rich", "markdown_it"):
         raise

@@ -1,6 +1,7 @@
 """The terminal app, driven by keys: what a person does and sees."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -11,6 +12,7 @@ from chat_harness import run, talk
 from rxagent.errors import NothingToContinue
 from rxagent.events import model as m
 from rxagent.messages import ThinkingPart, ToolCall, Usage
+from rxagent.stores import MemoryStore
 from rxagent.tools import ToolContext, tool
 
 
@@ -27,6 +29,11 @@ class Door:
             return f"through {label}"
 
         self.tool = door
+
+
+def kept_open(store):
+    """The store, whose end is somebody else's business."""
+    return contextlib.nullcontext(store)
 
 
 def call(name="door", **arguments):
@@ -127,7 +134,7 @@ async def test_an_approval_takes_one_key(key, sign):
     async with talk([[call(label="gate")], "went on"], tools=[door.tool], asking=["door"]) as t:
         await t.type("go")
         await t.until("Run door?")
-        assert '"label": "gate"' in t.screen
+        assert 'label: "gate"' in t.screen
         assert "needs you" in t.screen
         await t.press(key)
         await t.until("went on")
@@ -161,7 +168,7 @@ async def test_a_denial_with_a_reason_and_an_edit_reach_the_agent():
         await t.press("r")
         await t.pilot.pause()
         await t.press(*"too late", "enter")
-        await t.until('"label": "wrong"')
+        await t.until('label: "wrong"')
         assert "too late" in t.text
         await t.press("e")
         await t.pilot.pause()
@@ -220,6 +227,19 @@ async def test_escape_aborts_and_the_partial_answer_stays():
         assert "so far" in t.text
         await t.type("next")
         await t.until("second")
+
+
+@run
+async def test_quitting_in_the_middle_of_a_run_ends_it_in_the_store():
+    async with MemoryStore() as store:
+        async with talk([slow("so far ")], store=kept_open(store)) as t:
+            await t.type("go")
+            await t.until("so far")
+            session = t.agent.session_id
+            await t.press("ctrl+q")
+            await t.until(lambda: not t.app.is_running)
+        last = (await store.load(session))[-1]
+        assert (last.type, last.outcome) == ("agent_end", "aborted")
 
 
 @run

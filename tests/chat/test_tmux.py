@@ -100,12 +100,12 @@ def test_a_whole_conversation_by_keys_alone(terminal):
     t.until("✓ add", "└ 42")
 
     t.type('publish "one"')  # approve
-    t.until("Run publish?", '"text": "one"', "needs you")
+    t.until("Run publish?", 'text: "one"', "needs you")
     t.press("y")
     t.until("✓ publish", "published, so to speak: one", "● ready")
 
     t.type('publish "two"')  # deny
-    t.until("Run publish?", '"text": "two"')
+    t.until("Run publish?", 'text: "two"')
     t.press("n")
     t.until("✗ publish", "denied by the user", "● ready")
 

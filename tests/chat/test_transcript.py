@@ -149,7 +149,7 @@ async def test_a_drag_selects_text_without_the_blanks_that_fill_lines():
         await t.until("gamma")
         await t.idle()
         view = t.app.transcript
-        line = next(y for y in range(view.virtual_size.height) if "alpha" in view._line(y).text)
+        line = next(y for y in range(view.virtual_size.height) if "alpha" in view.line(y).text)
         y = line - view.scroll_offset.y
         await t.pilot.mouse_down(view, offset=(2, y))
         await t.pilot.hover(view, offset=(7, y + 2))
@@ -167,7 +167,7 @@ async def test_a_click_unfolds_and_the_marker_goes_by_keys():
         await t.until("Thought")
         await t.idle()
         view = t.app.transcript
-        line = next(y for y in range(view.virtual_size.height) if "Thought" in view._line(y).text)
+        line = next(y for y in range(view.virtual_size.height) if "Thought" in view.line(y).text)
         await t.pilot.click(view, offset=(4, line - view.scroll_offset.y))
         await t.until("│ thoughts")
         await t.press("tab")
