@@ -1,6 +1,7 @@
 """One window of each toolkit, headless: open, run its loop until something is true, close."""
 
 import asyncio
+import os
 import time
 from contextlib import contextmanager
 
@@ -16,6 +17,7 @@ class Rig:
     """A window and its event loop. ``run`` runs the loop until ``done()``; ``nested`` is None where loops can't nest."""
 
     nested = None
+    lets_go = True  # of calls that a closed window will not make any more
 
     def limit(self):
         until = time.monotonic() + LIMIT
@@ -388,6 +390,22 @@ class AsyncioRig(Rig):
         self.loop.close()
 
 
+class QasyncRig(AsyncioRig):
+    """Qt's event loop as asyncio's."""
+
+    app = None
+    lets_go = False
+
+    def __init__(self):
+        os.environ["QT_API"] = "pyside6"  # or it takes the first binding it finds
+        import qasync
+        from PySide6.QtWidgets import QApplication
+
+        QasyncRig.app = QApplication.instance() or QApplication([])
+        self.loop = qasync.QEventLoop(self.app)
+        self.closed = False
+
+
 class TextualRig(AsyncioRig):
     def __init__(self):
         super().__init__()
@@ -441,6 +459,7 @@ RIGS = {
     "tk": TkRig,
     "textual": TextualRig,
     "asyncio": AsyncioRig,
+    "qasync": QasyncRig,
     "gtk": GtkRig,
     "wx": WxRig,
     "pygame": PygameRig,

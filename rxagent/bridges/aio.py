@@ -35,15 +35,18 @@ class AsyncioPort:
 
     def post(self, fn: Callable[[], None]) -> None:
         """See `Port`."""
-        try:
-            if self.is_current():
-                self.loop.call_soon(fn, context=self._context)
+        if not self.loop.is_closed():  # asked first: not every loop refuses a call when it is
+            try:
+                if self.is_current():
+                    self.loop.call_soon(fn, context=self._context)
+                else:
+                    self.loop.call_soon_threadsafe(fn, context=self._context)
+            except RuntimeError:
+                if not self.loop.is_closed():
+                    raise
             else:
-                self.loop.call_soon_threadsafe(fn, context=self._context)
-        except RuntimeError as error:
-            if self.loop.is_closed():
-                raise LoopGone("the asyncio loop of this bridge is closed") from error
-            raise
+                return
+        raise LoopGone("the asyncio loop of this bridge is closed")
 
     def later(self, seconds: float, fn: Callable[[], None]) -> None:
         """See `Port`."""

@@ -79,6 +79,7 @@ class Crossing(Generic[T]):
         self._state = state
         self._queue: deque[tuple[T, AgentState | None]] = deque()
         self._taken = 0
+        self._shown: AgentState | None = None
         self._holds: list[Release] = []
         # Re-entrant: a dropped tick may be collected while this very thread is inside.
         self._lock = threading.RLock()
@@ -222,12 +223,14 @@ class Crossing(Generic[T]):
         end = self._end if not queue else None
         error = None if end is None else end[0]
         if not taken:
-            return Frame(final=True, error=error)
+            state = self._shown if self._shown is not None or self._state is None else self._state()
+            return Frame(state=state, final=True, error=error)
         events = tuple([value for value, _ in taken])
         last, state = taken[-1]
+        self._shown = last if isinstance(last, AgentState) else state
         return Frame(
             events,
-            last if isinstance(last, AgentState) else state,
+            self._shown,
             _seq(events[0], first),
             _seq(last, first + count - 1),
             end is not None,

@@ -17,12 +17,17 @@ from rxagent.bridges.port import Port
 from rxagent.engine import Agent, Run, RunResult
 from rxagent.errors import UsageError, WouldDeadlock
 from rxagent.events import AnyEvent
-from rxagent.flow import Fault
+from rxagent.flow import Fault, Hub, print_fault
+from rxagent.flow.direct import Direct
+from rxagent.flow.faults import call_site, called_from
 from rxagent.messages import AnyMessage, ImagePart, as_messages
 from rxagent.state import AgentState
 
 R = TypeVar("R")
 V = TypeVar("V")
+
+PATIENCE = 10.0
+"""How long a call waits for the host's loop to take it, in seconds."""
 
 Input = str | AnyMessage | Sequence[str | AnyMessage]
 
@@ -138,19 +143,29 @@ class AgentHost:
 
         Raises:
             UsageError: the host is closed.
+            TimeoutError: the loop did not get to it within 10 seconds.
         """
         if self._loop.is_current():
             return function()
         answer: concurrent.futures.Future[R] = concurrent.futures.Future()
 
         def work() -> None:
-            try:
-                answer.set_result(function())
-            except Exception as error:  # it is the caller's, on the other thread
-                answer.set_exception(error)
+            if answer.set_running_or_notify_cancel():
+                try:
+                    answer.set_result(function())
+                except Exception as error:  # it is the caller's, on the other thread
+                    answer.set_exception(error)
 
         self._post(work)
-        return answer.result()
+        try:
+            return answer.result(PATIENCE)
+        except TimeoutError:
+            if not answer.cancel():  # it is being done now, or what it raised is a TimeoutError
+                return answer.result()
+            raise TimeoutError(
+                f"the loop of {self!r} has been blocked for {PATIENCE:.0f} s. Something synchronous stands in its way: "
+                "a hook, a listener or an observer that waits, perhaps for this very thread."
+            ) from None
 
     def wait(self, timeout: float | None = None) -> RunResult | None:
         """Blocks until no run is going and every listener is done; returns the last run's result, None if there was none.
@@ -221,12 +236,17 @@ class AgentHost:
         """What ``source`` emits on the host's thread, until the host closes. Subscribed there, too: no value is missed."""
 
         def subscribe(observer: abc.ObserverBase[V], _: abc.SchedulerBase | None = None) -> abc.DisposableBase:
-            subscription = SingleAssignmentDisposable()
+            subscription, site = SingleAssignmentDisposable(), call_site()
 
             def join() -> None:
                 if not subscription.is_disposed:
                     self._observers[subscription] = observer.on_completed
-                    subscription.disposable = source().subscribe(observer)
+                    try:
+                        with called_from(site):
+                            subscription.disposable = source().subscribe(observer)
+                    except Exception as error:  # of the observer, on a first value; nobody here could catch it
+                        dispose()
+                        self._report(Fault(error, None, str(site)))
 
             def dispose() -> None:
                 self._observers.pop(subscription, None)
@@ -239,4 +259,11 @@ class AgentHost:
             observer.on_completed()
             return subscription
 
-        return Observable(subscribe)
+        return Direct(subscribe)
+
+    def _report(self, fault: Fault) -> None:
+        errors = self.agent.errors
+        if isinstance(errors, Hub) and errors.observed:
+            errors.on_next(fault)
+        else:
+            print_fault(fault)

@@ -10,48 +10,13 @@ from rxagent.bridges.crossing import Crossing
 from rxagent.bridges.frame import Frame
 from rxagent.bridges.port import Port
 from rxagent.errors import UsageError
-from rxagent.flow.hub import Callbacks, callbacks
+from rxagent.flow.direct import Direct
 from rxagent.state import AgentState
 
 T = TypeVar("T")
 
 PERIOD = 1 / 60
 CAPACITY = 8192
-
-
-class _Target(abc.ObserverBase[Frame[T]]):
-    """The three callbacks of a subscriber, as they are."""
-
-    def __init__(self, given: Callbacks[Frame[T]]) -> None:
-        self._on_next, self._on_error, self._on_completed = given
-
-    def on_next(self, value: Frame[T]) -> None:
-        self._on_next(value)
-
-    def on_error(self, error: Exception) -> None:
-        self._on_error(error)
-
-    def on_completed(self) -> None:
-        self._on_completed()
-
-
-class _Frames(Observable[Frame[T]]):
-    """Overrides ``subscribe``: the stock wrapper would unsubscribe a callback that raised once."""
-
-    def __init__(self, open_: Callable[[abc.ObserverBase[Frame[T]]], abc.DisposableBase]) -> None:
-        super().__init__()
-        self._open = open_
-
-    def subscribe(
-        self,
-        on_next: abc.ObserverBase[Frame[T]] | abc.OnNext[Frame[T]] | None = None,
-        on_error: abc.OnError | None = None,
-        on_completed: abc.OnCompleted | None = None,
-        *,
-        scheduler: abc.SchedulerBase | None = None,
-    ) -> abc.DisposableBase:
-        """Subscribe, from any thread; everything comes on the GUI thread. ``scheduler`` is unused."""
-        return self._open(_Target(callbacks(on_next, on_error, on_completed)))
 
 
 def on_loop(
@@ -84,7 +49,6 @@ def on_loop(
             crossing.outlet.upstream.disposable = source.subscribe(crossing.push, crossing.finish, crossing.finish)
             return Disposable(crossing.dispose)
 
-        frames: _Frames[T] = _Frames(subscribe)
-        return frames
+        return Direct(subscribe)  # the stock wrapper would unsubscribe a callback that raised once
 
     return operator

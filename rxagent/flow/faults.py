@@ -2,7 +2,9 @@
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
 
@@ -11,7 +13,7 @@ _INSIDE = ("rxagent", "reactivex")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An observer raised, or had no use for an error; it was dropped.
+    """An observer raised, or had no use for an error; it was ``dropped``, unless that says otherwise.
 
     ``value`` is what was being delivered (the exception for an error, None for a completion),
     ``subscribed_at`` is "file:line in function" of the code that subscribed the chain.
@@ -20,6 +22,7 @@ class Fault:
     error: BaseException
     value: object
     subscribed_at: str
+    dropped: bool = True
 
 
 OnFault = Callable[[Fault], None]
@@ -40,8 +43,25 @@ class CallSite:
         return f"{self._code.co_filename}:{self._line} in {self._code.co_qualname}"
 
 
+# A subscription that is made for somebody, on another thread, is theirs: their call comes along as context.
+_caller: ContextVar[CallSite | None] = ContextVar("rxagent_caller", default=None)
+
+
+@contextmanager
+def called_from(site: CallSite) -> Generator[None]:
+    """Let ``call_site`` answer ``site`` in the enclosed code."""
+    token = _caller.set(site)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
+
+
 def call_site() -> CallSite:
-    """The innermost caller outside rxagent and reactivex."""
+    """The innermost caller outside rxagent and reactivex, or who that one says it works for."""
+    caller = _caller.get()
+    if caller is not None:
+        return caller
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -55,7 +75,7 @@ def print_fault(fault: Fault) -> None:
     """Print traceback, the value and the place of subscription to stderr; the default report."""
     value = fault.value
     lines = traceback.format_exception(fault.error)
-    lines.append(f"rxagent: an observer failed on {_describe(value)} and was dropped.\n")
+    lines.append(f"rxagent: an observer failed on {_describe(value)} and {'was dropped' if fault.dropped else 'goes on'}.\n")
     lines.append(f"  subscribed at {fault.subscribed_at}\n")
     print("".join(lines), file=sys.stderr, end="", flush=True)
 

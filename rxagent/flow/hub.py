@@ -229,11 +229,11 @@ class Hub(Observable[T], abc.ObserverBase[T]):
     def drop(self, entry: Entry[T], error: BaseException, value: object) -> None:
         """Unsubscribe an observer that raised ``error`` on ``value``, and report it."""
         entry.dispose()
-        self.report(entry, error, value)
+        report(self._on_fault, Fault(error, value, str(entry.site)))
 
     def report(self, entry: Entry[T], error: BaseException, value: object) -> None:
-        """Report that an observer raised ``error`` on ``value``, or could not do with it what it should."""
-        report(self._on_fault, Fault(error, value, str(entry.site)))
+        """Report that an observer raised ``error`` on ``value``; it stays."""
+        report(self._on_fault, Fault(error, value, str(entry.site), dropped=False))
 
     def leave(self, entry: Entry[T]) -> None:
         """Deliver to ``entry`` no more."""

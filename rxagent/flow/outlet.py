@@ -100,7 +100,7 @@ class Outlet(Gate, abc.DisposableBase, Generic[T]):
         if self._owner is not None:
             self._owner.report(error, value)
         else:
-            print_fault(Fault(error, value, str(self._site)))
+            print_fault(Fault(error, value, str(self._site), dropped=False))
 
     def dispose(self) -> None:
         """Deliver nothing more; unsubscribe upstream; let go whatever waits for the observer."""

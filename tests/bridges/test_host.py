@@ -9,6 +9,7 @@ import pytest
 
 from rxagent import Agent, ToolContext, tool
 from rxagent.bridges import AgentHost, AsyncioPort
+from rxagent.bridges import host as host_module
 from rxagent.errors import AgentBusy, InvalidMessage, NothingToContinue, UsageError, WouldDeadlock
 from rxagent.events import AgentEnd, AgentStart, MessageEnd
 from rxagent.messages import ToolCall
@@ -262,6 +263,59 @@ def test_frames_carry_the_state_after_their_last_event():
             assert frame.state.streaming_message is last.message
     assert frames[-1].final
     assert [frame for frame in frames if len(frame)][-1].state.is_streaming is False
+
+
+def test_the_last_frame_of_a_host_that_closes_has_the_state_too():
+    async def main():
+        frames, ended = [], asyncio.Event()
+        host = AgentHost(Agent(ScriptedModel(["hello"]), system_prompt="be kind"))
+        host.frames(AsyncioPort()).subscribe(frames.append, print, ended.set)
+        await asyncio.to_thread(host.close)
+        await asyncio.wait_for(ended.wait(), WAIT)
+        return frames
+
+    (frame,) = asyncio.run(main())
+    assert frame.final
+    assert frame.state.system_prompt == "be kind"
+
+
+def test_an_observer_that_raises_is_reported_with_its_own_place():
+    faults = []
+
+    def broken(event):
+        raise KeyError(event.type)
+
+    with AgentHost(Agent(ScriptedModel(["hello"]))) as host:
+        host.errors.subscribe(faults.append)
+        host.events.subscribe(broken)
+        host.states.subscribe(broken)
+        host.prompt("hi")
+        assert host.wait(WAIT).outcome == "completed"
+    assert len(faults) == 2
+    assert all("test_host.py" in fault.subscribed_at and fault.dropped for fault in faults)
+
+
+def test_a_loop_that_is_blocked_is_told_of(monkeypatch):
+    monkeypatch.setattr(host_module, "PATIENCE", 0.05)
+    go = threading.Event()
+    with AgentHost(Agent(ScriptedModel(["hello"]))) as host:
+        host._post(lambda: go.wait(WAIT))
+        with pytest.raises(TimeoutError, match="blocked"):
+            host.prompt("hi")
+        go.set()
+        assert host.wait(WAIT) is None, "and it isn't done later"
+
+
+def test_a_call_that_takes_long_itself_is_waited_for(monkeypatch):
+    monkeypatch.setattr(host_module, "PATIENCE", 0.05)
+
+    def late():
+        raise TimeoutError("my own")
+
+    with AgentHost(Agent(ScriptedModel(["hello"]))) as host:
+        assert host.call(lambda: threading.Event().wait(0.15)) is False
+        with pytest.raises(TimeoutError, match="my own"):
+            host.call(late)
 
 
 def test_a_script_that_ends_without_closing_ends():

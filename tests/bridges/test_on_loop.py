@@ -223,6 +223,7 @@ def test_a_callback_that_raises_is_reported_and_gets_the_next_frame():
     assert gui.ends == [None]
     assert [type(fault.error) for fault in gui.faults] == [KeyError, KeyError]
     assert "test_on_loop.py" in gui.faults[0].subscribed_at
+    assert not gui.faults[0].dropped
 
 
 def test_disposing_stops_at_once_and_lets_the_source_go_on():

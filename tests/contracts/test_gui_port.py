@@ -16,6 +16,7 @@ HERE = Path(gui_contract.__file__).parent
 SYSTEM_PYTHON = os.environ.get("RXAGENT_SYSTEM_PYTHON", "/usr/bin/python3")
 NEEDS = {
     "asyncio": ("asyncio", ""),
+    "qasync": ("qasync, PySide6.QtWidgets", "pip install qasync 'rxagent[qt]'"),
     "qt": (
         "PySide6.QtWidgets",
         "pip install 'rxagent[qt]', apt install libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1",
