@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping
 from typing import cast
 
 import aiohttp
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 from yarl import URL
 
 from rxagent.errors import UsageError
@@ -19,6 +19,7 @@ from rxagent.messages import JsonObject
 from rxagent.models.base import ModelRequest
 from rxagent.models.body import BodyReader
 from rxagent.models.failures import failure_of, shown
+from rxagent.models.mend import without_halves
 from rxagent.models.options import HttpOptions, KeySource
 from rxagent.models.prices import price_of
 from rxagent.models.recording import Recording
@@ -128,7 +129,7 @@ class HttpModel:
         url = self._url(call)
         response = exchange.response = await self._sessions.get().post(
             url,
-            data=to_json(body),
+            data=_written(body),
             headers=headers,
             proxy=options.proxy or self._sessions.proxy_for(url),
             allow_redirects=False,
@@ -216,6 +217,14 @@ async def _head(exchange: _Exchange) -> bytes:
     except (aiohttp.ClientError, OSError, TimeoutError):
         pass
     return raw
+
+
+def _written(body: JsonObject) -> bytes:
+    """The body as it is sent: a half of a character, which UTF-8 has no bytes for, becomes U+FFFD."""
+    try:
+        return to_json(body)
+    except PydanticSerializationError:
+        return to_json(without_halves(body))
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

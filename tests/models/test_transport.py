@@ -87,6 +87,12 @@ def test_a_request_carries_key_headers_and_body():
     assert (body["model"], body["seed"], body["top_p"], body["stream"]) == ("test", 7, 0.5, True)
 
 
+def test_half_a_character_is_no_reason_to_send_nothing():
+    server = Server(sse("a"))
+    assert text_of(ask(server, ModelRequest(messages=(UserMessage("hi"),), system_prompt="odd \ud83d name"))) == "a"
+    assert json.loads(server.seen[0][1])["messages"][0]["content"] == "odd \ufffd name"
+
+
 @pytest.mark.parametrize("key", [lambda: SECRET, "async"])
 def test_a_key_may_be_asked_for_each_time(key):
     async def later():
