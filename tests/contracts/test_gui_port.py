@@ -47,7 +47,13 @@ def environment(python):
     paths = [str(HERE), str(HERE.parent)]
     if python != sys.executable:
         paths.append(sysconfig.get_path("purelib"))
-    quiet = {"QT_QPA_PLATFORM": "offscreen", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "GDK_BACKEND": "x11"}
+    quiet = {
+        "QT_QPA_PLATFORM": "offscreen",
+        "QT_API": "pyside6",
+        "SDL_VIDEODRIVER": "dummy",
+        "SDL_AUDIODRIVER": "dummy",
+        "GDK_BACKEND": "x11",
+    }
     return os.environ | quiet | {"PYTHONPATH": os.pathsep.join(paths), "PYGAME_HIDE_SUPPORT_PROMPT": "1", "NO_AT_BRIDGE": "1"}
 
 
