@@ -20,7 +20,8 @@ REAL = ("work", "ask", "watch", "leave", "broken", "nothing")
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 # chosen for what they have: questions three deep, twins, teams, handoffs, retries
 SEEDS = range(100) if NIGHTLY else (15, 37, 12)
-QUEUED = [(seed, queued) for seed in range(100) for queued in (False, True)] if NIGHTLY else [(12, False), (15, True), (37, False)]
+EACH = [(seed, queued) for seed in range(100) for queued in (False, True)]
+QUEUED = EACH if NIGHTLY else [(12, False), (15, True), (37, False)]
 
 
 async def resumed(seed: int, prefix, policy: str, unknown: object = "rerun"):
