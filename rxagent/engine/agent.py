@@ -278,7 +278,7 @@ class Agent(AgentCore):
         self._check_idle("reset")
         self._inbox.clear()
         self._session.branches.clear()
-        self._publish(SessionReset(origin=self._origin()))
+        self._on_loop(lambda: self._publish(SessionReset(origin=self._origin())))
 
     def subscribe(
         self,

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -43,6 +44,13 @@ from rxagent.messages import (
 from rxagent.signals import Signal
 from rxagent.state import AgentState
 from rxagent.tools import Tool, as_tools
+
+
+def _is_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 class AgentCore:
@@ -111,6 +119,7 @@ class AgentCore:
         self._run: Run | None = None
         self._scope: Scope | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._idle = threading.RLock()  # while no run goes, events may come from any thread
         self._listeners = Listeners(session.events, lambda: self.signal)
 
     def _last(self) -> AnyMessage | None:
@@ -128,7 +137,7 @@ class AgentCore:
 
     def _begin(self, what: str, launch: Launch, run: Run | None = None) -> Run:
         self._check_idle(what)
-        loop = self._loop = running_loop(f"agent.{what}")
+        loop = running_loop(f"agent.{what}")
         session, progress = self._session, self._session.progress
         session.restart()
         if progress.next_speaker not in ("", self._acting.name):
@@ -137,7 +146,8 @@ class AgentCore:
         run_id = progress.run_id if launch.take_up else new_id()
         run = run or self.new_run(session.origin(run_id, acting.name))
         run.begin(session.origin(run_id if launch.take_up else run.run_id, acting.name), session.gate)
-        self._run = run
+        with self._idle:  # from here on other threads come in through the loop
+            self._run, self._loop = run, loop
         scope = Scope(session, acting.setup, acting.config, self._inbox, run.signal, run.origin, acting.output, self._report)
         scope.find, scope.on_hand_over, scope.recovery = self.find, self._hold, launch.recovery
         self._scope = scope
@@ -302,16 +312,21 @@ class AgentCore:
         self._session.publish(event)
 
     def _on_loop(self, work: Callable[[], object]) -> None:
-        """Does it on the loop of the running run; at once where there is none, or where it is here."""
-        loop = self._loop
-        try:
-            here = asyncio.get_running_loop()
-        except RuntimeError:
-            here = None
-        if loop is None or loop is here or loop.is_closed():
-            work()
-        else:
-            loop.call_soon_threadsafe(work)
+        """Does it on the loop of the running run; at once where there is none, or where it is here. One thread at a time."""
+
+        def alone() -> None:
+            with self._idle:
+                work()
+
+        with self._idle:
+            loop = self._loop
+            if loop is None or _is_here(loop):
+                work()
+                return
+            try:
+                loop.call_soon_threadsafe(alone)
+            except RuntimeError:  # it was closed with the run in it
+                work()
 
     def _queue_changed(self) -> None:
         def publish() -> None:
