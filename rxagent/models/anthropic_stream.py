@@ -95,7 +95,7 @@ class AnthropicDecoder(Decoder):
                     return
             self._delta(value)
             return
-        self._hot_key = None
+        self._hot_field = ""  # a delta may lack its index, so that the key alone could not tell
         if kind == "error" or value.get("error"):
             self.fail_with(value)
         elif kind == "content_block_start":
@@ -134,8 +134,8 @@ class AnthropicDecoder(Decoder):
             self._finish()
 
     def _key(self, value: JsonObject) -> int:
-        index = value.get("index")
-        return index if isinstance(index, int) else self._last
+        index = as_count(value.get("index"))
+        return self._last if index is None else index
 
     def _message(self, message: Mapping[str, JsonValue]) -> None:
         if not self._started:

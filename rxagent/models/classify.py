@@ -165,6 +165,7 @@ def _status_in(value: dict[str, object]) -> int | None:
 
 def _plain(text: str) -> str:
     if re.match(r"\s*<(!doctype|html|\?xml|head|body|h1|center|title)", text, re.IGNORECASE):
+        text = re.sub(r"<(style|script)\b.*?</\1>", " ", text, flags=re.IGNORECASE | re.DOTALL)
         title = re.search(r"<(title|h1)[^>]*>(.*?)</\1>", text, re.IGNORECASE | re.DOTALL)
         words = re.sub(r"<[^>]*>", " ", title.group(2) if title else text)
         text = "an HTML page instead of an answer: " + " ".join(words.split())[:300]

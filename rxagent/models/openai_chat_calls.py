@@ -65,7 +65,9 @@ class Call:
         if self._object is not None and not self._pieces:
             out.append(tool_call_delta(to_json(self._object).decode(), self.index))
         replay: JsonObject | None = {"wire": "openai-chat", "extra_content": self._extra} if self._extra else None
-        arguments = self._object if self._object is not None else self._repeated() if self._restarts else None
+        # an empty object before pieces holds their place
+        whole = self._object is not None and bool(self._object or not self._pieces)
+        arguments = self._object if whole else self._repeated() if self._restarts else None
         out.append(ToolCallEnd(self.index, arguments, replay))
 
     @property
@@ -184,7 +186,8 @@ class Calls:
             known = self._by_id.get(call_id) if call_id else None
             return known if not name else None
         if not name:
-            return call
+            # one index for several calls: their ids tell whose a fragment is
+            return call if call_id in ("", call.said) else self._by_id.get(call_id, call)
         if call_id and call.said and call_id != call.said:
             return None
         if not call.name or not call.has_arguments or call.unfinished:

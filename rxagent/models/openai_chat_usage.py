@@ -7,6 +7,8 @@ from pydantic import JsonValue
 from rxagent.messages import JsonObject, Usage
 from rxagent.models.fields import as_count, as_object
 
+_WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
+
 
 def usage_of(raw: JsonObject) -> Usage | None:
     """Usage as totals with parts; None where the server said nothing."""
@@ -28,7 +30,7 @@ def usage_of(raw: JsonObject) -> Usage | None:
         _first(prompt, "cached_tokens", "cache_read_tokens"),
         _first(raw, "prompt_cache_hit_tokens", "cached_tokens", "cache_read_input_tokens"),
     )
-    written = _either(_first(prompt, "cache_write_tokens", "cache_creation_tokens"), _first(raw, "cache_creation_input_tokens"))
+    written = _either(_first(prompt, *_WRITTEN), _first(raw, *_WRITTEN))
     cached = (read or 0) + (written or 0)
     if given is not None and cached > given:
         given += cached  # counted beside the input, not as a part of it

@@ -225,6 +225,7 @@ class ResponsesDecoder(Decoder):
         if name and not item.opened:
             item.opened = True
             item.call_id = as_text(fields.get("call_id")) or as_text(fields.get("id")) or f"call_{item.index}"
+            self._by_id.setdefault(item.call_id, item)  # some servers name items by it
             self.out.append(ToolCallStart(self.call_id(item.call_id, item.index), name, item.index))
         if fields.get("arguments"):
             item.arguments = fields.get("arguments")

@@ -62,6 +62,7 @@ class Recording:
         return await asyncio.to_thread(self._write, Path(directory), then)
 
     def _write(self, directory: Path, then: str) -> Path:
+        directory = directory.expanduser()
         directory.mkdir(parents=True, exist_ok=True)
         stem = f"rec-{self._api}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
         number = 0

@@ -17,7 +17,12 @@ def block(index, **content):
 
 
 def delta(index, **content):
-    kind = {"text": "text_delta", "thinking": "thinking_delta", "partial_json": "input_json_delta", "signature": "signature_delta"}
+    kind = {
+        "text": "text_delta",
+        "thinking": "thinking_delta",
+        "partial_json": "input_json_delta",
+        "signature": "signature_delta",
+    }
     return {"type": "content_block_delta", "index": index, "delta": {"type": kind[next(iter(content))], **content}}
 
 
@@ -97,6 +102,8 @@ CASES = {
     "cache writes by lifetime": ([start(input_tokens=1, cache_creation={"ephemeral_5m_input_tokens": 3, "ephemeral_1h_input_tokens": 4}), *TEXT, ended(), END], {"usage": {"input": 8, "cache_write": 7}}),
     "thinking tokens": ([start(), *TEXT, ended(output_tokens=50, output_tokens_details={"thinking_tokens": 40}), END], {"usage": {"output": 50, "reasoning": 40}}),
     "no usage": ([{"type": "message_start", "message": {"id": "m"}}, *TEXT, {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, END], {"usage": None, "text": "Hello"}),
+    "no index, two calls": ([start(), *[{key: field for key, field in event.items() if key != "index"} for name in "fg" for event in (block(0, type="tool_use", id=name, name=name, input={}), delta(0, partial_json='{"a"'), delta(0, partial_json=":1}"), stop(0))], ended("tool_use"), END], {"calls": [("f", {"a": 1}), ("g", {"a": 1})]}),
+    "index as text": ([start(), *[{**block(0, type="tool_use", id=i, name="f", input={}), "index": i} for i in "01"], *[{**delta(0, partial_json=f'{{"n":{i}}}'), "index": i} for i in "01"], ended("tool_use"), END], {"calls": [("f", {"n": 0}), ("f", {"n": 1})]}),
     "usage as text": ([start(input_tokens="9", output_tokens="1"), *TEXT, ended(output_tokens="7"), END], {"usage": {"input": 9, "output": 7}}),
     "one id for two calls": ([start(), block(0, type="tool_use", id="t", name="f", input={}), block(1, type="tool_use", id="t", name="g", input={}), ended("tool_use"), END], {"ids": ["t", "t_1"]}),
     "usage of wrong types": ([start(input_tokens="many", output_tokens=-3), *TEXT, ended(output_tokens=True), END], {"text": "Hello", "usage": {"input": None, "output": None}}),
@@ -128,16 +135,29 @@ def test_stream(case, cut):
 
 
 def test_event_names_stand_in_for_missing_types():
-    lines = ["event: content_block_delta\ndata: {\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"x\"}}\n\n", "event: message_stop\ndata: {}\n\n"]
+    lines = [
+        'event: content_block_delta\ndata: {"index":0,"delta":{"type":"text_delta","text":"x"}}\n\n',
+        "event: message_stop\ndata: {}\n\n",
+    ]
     assert streams.answer(AnthropicDecoder, streams.sse(*lines))["text"] == "x"
 
 
 def replays(*events):
-    return [e.replay for e in streams.events_of(lambda: AnthropicDecoder("claude-x"), streams.sse(*events)) if e.type == "thinking_end"]
+    return [
+        e.replay
+        for e in streams.events_of(lambda: AnthropicDecoder("claude-x"), streams.sse(*events))
+        if e.type == "thinking_end"
+    ]
 
 
 def test_a_signature_in_pieces_is_joined_and_names_its_model():
-    thinking = (block(0, type="thinking", thinking="", signature=""), delta(0, thinking="hm"), delta(0, signature="AB"), delta(0, signature="C="), stop(0))
+    thinking = (
+        block(0, type="thinking", thinking="", signature=""),
+        delta(0, thinking="hm"),
+        delta(0, signature="AB"),
+        delta(0, signature="C="),
+        stop(0),
+    )
     assert replays(start(), *thinking, ended(), END) == [{"wire": "anthropic", "model": "claude-x", "signature": "ABC="}]
 
 
@@ -147,12 +167,22 @@ def test_a_signature_without_thinking_is_kept():
 
 
 def test_redacted_thinking_is_kept_in_its_place():
-    events = (start(), block(0, type="redacted_thinking", data="enc"), stop(0), block(1, type="thinking", thinking="a", signature="s"), stop(1), ended(), END)
+    events = (
+        start(),
+        block(0, type="redacted_thinking", data="enc"),
+        stop(0),
+        block(1, type="thinking", thinking="a", signature="s"),
+        stop(1),
+        ended(),
+        END,
+    )
     assert [r.get("data") or r.get("signature") for r in replays(*events)] == ["enc", "s"]
 
 
 def test_thinking_without_a_signature_is_kept_as_unsigned():
-    assert replays(start(), delta(0, thinking="hm"), ended(), END) == [{"wire": "anthropic", "model": "claude-x", "unsigned": True}]
+    assert replays(start(), delta(0, thinking="hm"), ended(), END) == [
+        {"wire": "anthropic", "model": "claude-x", "unsigned": True}
+    ]
 
 
 WHOLE = b'{"id":"m","type":"message","role":"assistant","model":"c","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"f","input":{"a":1}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}'
@@ -160,15 +190,27 @@ WHOLE = b'{"id":"m","type":"message","role":"assistant","model":"c","content":[{
 
 @pytest.mark.parametrize("cut", streams.CUTS)
 def test_an_answer_in_one_piece(cut):
-    expected = {"thinking": "hm", "text": "Hi", "calls": [("f", {"a": 1})], "stop_reason": "tool_use", "blocks": ["thinking", "text", "toolcall"]}
+    expected = {
+        "thinking": "hm",
+        "text": "Hi",
+        "calls": [("f", {"a": 1})],
+        "stop_reason": "tool_use",
+        "blocks": ["thinking", "text", "toolcall"],
+    }
     assert streams.differences(expected, streams.answer(AnthropicDecoder, [WHOLE], cut)) == {}
 
 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', {"kind": "overloaded", "retryable": True}),
-        (b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}', {"kind": "auth", "retryable": False}),
+        (
+            b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+            {"kind": "overloaded", "retryable": True},
+        ),
+        (
+            b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}',
+            {"kind": "auth", "retryable": False},
+        ),
         (b'{"ok": true}', {"kind": "protocol"}),
         (b"<html><title>502 Bad Gateway</title></html>", {"error": "502 Bad Gateway", "retryable": True}),
         (b'{"type":"message","content":"plain","stop_reason":"end_turn"}', {"text": "plain", "stop_reason": "stop"}),

@@ -81,8 +81,18 @@ def test_other_bad_requests_are_no_overflow(words):
 @pytest.mark.parametrize(
     ("status", "body", "kind", "retryable"),
     [
-        (429, {"error": {"message": "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000"}}, "rate_limit", True),
-        (429, {"error": {"message": "Request too large for gpt-4o on tokens per min (TPM)", "code": "rate_limit_exceeded"}}, "rate_limit", True),
+        (
+            429,
+            {"error": {"message": "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 29000"}},
+            "rate_limit",
+            True,
+        ),
+        (
+            429,
+            {"error": {"message": "Request too large for gpt-4o on tokens per min (TPM)", "code": "rate_limit_exceeded"}},
+            "rate_limit",
+            True,
+        ),
         (429, {"message": "Too many tokens, please wait before trying again."}, "rate_limit", True),
         (429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}, "rate_limit", False),
         (400, {"error": {"message": "Your credit balance is too low to access the Anthropic API."}}, "rate_limit", False),
@@ -90,7 +100,12 @@ def test_other_bad_requests_are_no_overflow(words):
         (403, {"error": "You have run out of credits"}, "rate_limit", False),
         (401, {"error": {"message": "Incorrect API key provided"}}, "auth", False),
         (403, {"error": {"message": "Country not supported"}}, "auth", False),
-        (400, {"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}}, "auth", False),
+        (
+            400,
+            {"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}},
+            "auth",
+            False,
+        ),
         (404, {"error": {"message": "model not found"}}, "invalid_request", False),
         (404, "404 page not found", "invalid_request", False),
         (408, "", "timeout", True),
@@ -124,14 +139,22 @@ def test_kinds(status, body, kind, retryable):
     assert error.message
 
 
-@pytest.mark.parametrize("body", [None, "", [], {}, 5, True, [[[[[[[[1]]]]]]]], {"error": {"error": {"error": {"error": {"error": {"error": 1}}}}}}])
+@pytest.mark.parametrize(
+    "body", [None, "", [], {}, 5, True, [[[[[[[[1]]]]]]]], {"error": {"error": {"error": {"error": {"error": {"error": 1}}}}}}]
+)
 def test_any_shape_gives_a_message(body):
     assert error_of(body).message
     assert error_of(body, 500).status == 500
 
 
 def test_the_upstreams_own_words_are_shown():
-    body = {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": '{"error":{"message":"prompt is too long"}}'}}}
+    body = {
+        "error": {
+            "message": "Provider returned error",
+            "code": 400,
+            "metadata": {"raw": '{"error":{"message":"prompt is too long"}}'},
+        }
+    }
     error = error_of(body, 400)
     assert error.kind == "context_overflow"
     assert "prompt is too long" in error.message
@@ -198,3 +221,7 @@ def test_a_full_minute_is_retryable_and_a_full_day_is_not():
 
     assert error_of(body("GenerateRequestsPerMinutePerProjectPerModel"), 429).retryable
     assert not error_of(body("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), 429).retryable
+
+
+def test_a_pages_style_is_no_message():
+    assert error_of("<html><style>p{x}</style><script>y</script><p>Down</p></html>", 503).message.endswith(": Down")

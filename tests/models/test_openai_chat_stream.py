@@ -14,7 +14,13 @@ USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
 
 
 def chunk(delta=None, finish=None, **fields):
-    return {"id": "c1", "object": "chat.completion.chunk", "model": "test", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **fields}
+    return {
+        "id": "c1",
+        "object": "chat.completion.chunk",
+        "model": "test",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+        **fields,
+    }
 
 
 def text(piece, **fields):
@@ -56,6 +62,9 @@ CASES = {
     "cached tokens of deepseek": ([text("a"), end(), {"choices": [], "usage": {**USAGE, "prompt_cache_hit_tokens": 8, "prompt_cache_miss_tokens": 12}}, DONE], {"usage": {"input": 20, "cache_read": 8}}),
     "reasoning counted beside the output": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 125, "completion_tokens_details": {"reasoning_tokens": 100}}}, DONE], {"usage": {"output": 105, "reasoning": 100}}),
     "cached tokens counted beside the input": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}}, DONE], {"usage": {"input": 129, "cache_read": 100, "cache_write": 20}}),
+    "one index, told apart by id": ([calls(call(0, "a", "f", "")), calls(call(0, "b", "g", "")), calls(call(0, "a", args='{"n":1}')), calls(call(0, "b", args='{"n":2}')), end("tool_calls"), DONE], {"calls": [("f", {"n": 1}), ("g", {"n": 2})], "ids": ["a", "b"]}),
+    "an empty object before the arguments": ([calls(call(0, "a", "f", {})), calls(call(0, args='{"n":1}')), end("tool_calls"), DONE], {"calls": [("f", {"n": 1})]}),
+    **{f"cache writes as {field}": ([text("a"), end(), {"choices": [], "usage": {**USAGE, "prompt_tokens_details": {field: 8}}}, DONE], {"usage": {"input": 20, "cache_write": 8}}) for field in ("cache_write_tokens", "cache_creation_input_tokens")},
     "counts as text": ([text("a"), end(), {"choices": [], "usage": {"prompt_tokens": "20", "completion_tokens": "5"}}, DONE], {"usage": {"input": 20, "output": 5}}),
     **{f"reasoning as {field}": ([chunk({field: "h"}), chunk({field: "m"}), text("a"), end(), DONE], {"thinking": "hm", "text": "a"}) for field in ("thinking_content", "reasoning_summary", "thought", "thoughts")},
     "error in words of its own": ([text("a"), {"error_code": 336501, "error_msg": "Rate limit reached"}], {"kind": "rate_limit", "retryable": True}),
@@ -249,7 +258,9 @@ def test_a_break_keeps_what_came_and_runs_no_call(failure):
 
 
 def test_a_break_after_the_finish_reason_loses_nothing():
-    events = streams.events_of(ChatDecoder, streams.sse(text("a"), end()), failure=m.ModelError("transport", "reset", retryable=True))
+    events = streams.events_of(
+        ChatDecoder, streams.sse(text("a"), end()), failure=m.ModelError("transport", "reset", retryable=True)
+    )
     assert events[-1] == m.ResponseEnd("stop")
 
 
@@ -274,9 +285,18 @@ def test_gemini_signatures_of_calls_are_kept():
 
 
 def test_each_delta_is_passed_on_as_it_comes():
-    events = streams.events_of(ChatDecoder, streams.sse(calls(NAMED), calls(call(0, args='{"a"')), calls(call(0, args=":1}")), TOOL, DONE))
+    events = streams.events_of(
+        ChatDecoder, streams.sse(calls(NAMED), calls(call(0, args='{"a"')), calls(call(0, args=":1}")), TOOL, DONE)
+    )
     assert [e.arguments for e in events if isinstance(e, m.ToolCallDelta)] == ['{"a"', ":1}"]
-    assert [type(e) for e in events] == [m.ResponseStart, m.ToolCallStart, m.ToolCallDelta, m.ToolCallDelta, m.ToolCallEnd, m.ResponseEnd]
+    assert [type(e) for e in events] == [
+        m.ResponseStart,
+        m.ToolCallStart,
+        m.ToolCallDelta,
+        m.ToolCallDelta,
+        m.ToolCallEnd,
+        m.ResponseEnd,
+    ]
 
 
 def test_the_model_names_itself():

@@ -6,11 +6,27 @@ import pytest
 
 from rxagent.models.openai_responses_stream import ResponsesDecoder
 
-USAGE = {"input_tokens": 20, "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 2}, "output_tokens": 5, "output_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 25}
+USAGE = {
+    "input_tokens": 20,
+    "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 2},
+    "output_tokens": 5,
+    "output_tokens_details": {"reasoning_tokens": 3},
+    "total_tokens": 25,
+}
 
 
 def response(status="completed", output=(), **fields):
-    return {"id": "resp_1", "object": "response", "status": status, "model": "gpt-test", "output": [*output], "error": None, "incomplete_details": None, "usage": USAGE, **fields}
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "status": status,
+        "model": "gpt-test",
+        "output": [*output],
+        "error": None,
+        "incomplete_details": None,
+        "usage": USAGE,
+        **fields,
+    }
 
 
 def completed(*output, **fields):
@@ -30,7 +46,13 @@ def text(piece, index=0, item="msg_1", part=0):
 
 
 def summary(piece, index=0, item="rs_1", part=0):
-    return {"type": "response.reasoning_summary_text.delta", "item_id": item, "output_index": index, "summary_index": part, "delta": piece}
+    return {
+        "type": "response.reasoning_summary_text.delta",
+        "item_id": item,
+        "output_index": index,
+        "summary_index": part,
+        "delta": piece,
+    }
 
 
 def args(piece, index=0, item="fc_1"):
@@ -42,7 +64,13 @@ def args_done(whole, index=0, item="fc_1"):
 
 
 def message(words="Hello", item="msg_1"):
-    return {"type": "message", "id": item, "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": words, "annotations": []}]}
+    return {
+        "type": "message",
+        "id": item,
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": words, "annotations": []}],
+    }
 
 
 def call(arguments='{"n":1}', item="fc_1", call_id="call_1", name="f"):
@@ -54,7 +82,14 @@ def reasoning(*texts, item="rs_1", **fields):
 
 
 CREATED = {"type": "response.created", "response": response("in_progress", usage=None)}
-TEXT = (CREATED, added(0, **message("")), text("Hel"), text("lo"), {"type": "response.output_text.done", "item_id": "msg_1", "output_index": 0, "content_index": 0, "text": "Hello"}, done(0, **message()))
+TEXT = (
+    CREATED,
+    added(0, **message("")),
+    text("Hel"),
+    text("lo"),
+    {"type": "response.output_text.done", "item_id": "msg_1", "output_index": 0, "content_index": 0, "text": "Hello"},
+    done(0, **message()),
+)
 CALL = (added(1, **call("")), args('{"n"', 1), args(":1}", 1), args_done('{"n":1}', 1), done(1, **call()))
 F1 = [("f", {"n": 1})]
 
@@ -123,6 +158,7 @@ CASES = {
     "[DONE] after the end": ([*TEXT, completed(), "data: [DONE]\n\n"], {"stop_reason": "stop"}),
     "nothing after the end counts": ([*TEXT, completed(), text("more")], {"text": "Hello"}),
     "no usage": ([*TEXT, completed(usage=None)], {"usage": None}),
+    "items named by call ids": ([CREATED, *[{"type": "response.output_item.added", "item": {"type": "function_call", "id": f"fc_{n}", "call_id": f"c_{n}", "name": "f", "arguments": ""}} for n in "12"], *[{"type": "response.function_call_arguments.delta", "item_id": f"c_{n}", "delta": f'{{"n":{n}}}'} for n in "12"], completed()], {"calls": [("f", {"n": 1}), ("f", {"n": 2})]}),
     "usage in the words of chat": ([*TEXT, completed(usage={"prompt_tokens": 1, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}})], {"usage": {"input": 1, "output": 2, "cache_read": 1}}),
     "usage without details": ([*TEXT, completed(usage={"input_tokens": 1, "output_tokens": 2})], {"usage": {"input": 1, "output": 2, "cache_read": None, "reasoning": None}}),
     "a whole response as one event": ([response(output=[message(), call()])], {"text": "Hello", "calls": F1}),
@@ -152,7 +188,9 @@ OWN = {"wire": "openai-responses", "model": "gpt-x"}
 def test_encrypted_reasoning_is_kept_from_the_done_item_not_from_the_added_one():
     whole = reasoning("hm", encrypted_content="FULL", status="completed")
     kept = {key: value for key, value in whole.items() if key != "status"}
-    assert parts_of(added(0, **reasoning(encrypted_content="PART")), summary("hm"), done(0, **whole), completed()) == [("thinking_end", {**OWN, "item": kept})]
+    assert parts_of(added(0, **reasoning(encrypted_content="PART")), summary("hm"), done(0, **whole), completed()) == [
+        ("thinking_end", {**OWN, "item": kept})
+    ]
 
 
 def test_encrypted_reasoning_without_a_summary_is_kept():
@@ -160,7 +198,12 @@ def test_encrypted_reasoning_without_a_summary_is_kept():
 
 
 def test_encrypted_reasoning_that_only_the_end_tells_is_kept():
-    assert parts_of(added(0, **reasoning()), summary("hm"), completed(reasoning("hm", encrypted_content="E")))[0][1]["item"]["encrypted_content"] == "E"
+    assert (
+        parts_of(added(0, **reasoning()), summary("hm"), completed(reasoning("hm", encrypted_content="E")))[0][1]["item"][
+            "encrypted_content"
+        ]
+        == "E"
+    )
 
 
 def test_reasoning_that_can_not_be_sent_back_has_no_replay():
@@ -188,8 +231,14 @@ def test_an_answer_in_one_piece(cut):
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b'{"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}', {"stop_reason": "error", "error": "bad key"}),
-        (b'{"id":"r","object":"response","status":"failed","output":[],"error":{"code":"server_error","message":"boom"}}', {"error": "boom", "retryable": True}),
+        (
+            b'{"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}',
+            {"stop_reason": "error", "error": "bad key"},
+        ),
+        (
+            b'{"id":"r","object":"response","status":"failed","output":[],"error":{"code":"server_error","message":"boom"}}',
+            {"error": "boom", "retryable": True},
+        ),
         (b'{"hello": 1}', {"kind": "protocol"}),
     ],
 )
