@@ -9,6 +9,7 @@
 import asyncio
 import inspect
 from collections.abc import AsyncIterable, Awaitable, Sequence
+from copy import deepcopy
 from typing import cast
 
 from reactivex import Observable
@@ -199,7 +200,7 @@ class Call(Host):
     # -- hooks
 
     def _hook_call(self, question: int) -> HookCall:
-        args = dict(self._args) if isinstance(self._args, dict) else {}
+        args = deepcopy(self._args) if isinstance(self._args, dict) else {}  # a hook may write into it; events may not change
         known = self._scope.session.progress.answers
         key = f"{self._call.id}:hook{question}"
         return HookCall(self._call.id, self._call.name, args, self._scope.hook_context(), key in known, known.get(key))
@@ -222,10 +223,13 @@ class Call(Host):
             case None | Allow():
                 return None
             case Edit(args):
-                self._bind(args)
+                edited = to_json_value(args, "what Edit gives")
+                if not isinstance(edited, dict):
+                    raise TypeError(f"Edit takes the arguments as a dict, not {args!r:.80}")
+                self._bind(edited)
                 return None if self._bound is not None else self._problem
             case Block(reason):
-                return error_result(reason)
+                return error_result(str(reason))
             case Ask(question, schema):
                 asked = self._hook_call(number)
                 if asked.answered:

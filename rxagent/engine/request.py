@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from rxagent.engine.config import as_models
+from rxagent.engine.config import as_models, one_of
 from rxagent.engine.scope import HookFailed, Scope
+from rxagent.errors import InvalidMessage
 from rxagent.events import ConfigChanged
 from rxagent.hooks import HookRequest
-from rxagent.messages import AnyMessage, AssistantMessage, CustomMessage, ToolResultMessage
+from rxagent.messages import AnyMessage, AssistantMessage, CustomMessage, ThinkingLevel, ToolResultMessage, as_messages
 from rxagent.models.base import Model, ModelRequest
 from rxagent.tools import as_tools
 
@@ -36,9 +37,9 @@ async def prepare(scope: Scope, turn: int) -> ModelRequest:
     config, setup = scope.config, scope.setup
     messages: Sequence[AnyMessage] = scope.session.state.messages
     for hook in config.hooks.transform_context:
-        messages = cast("Sequence[AnyMessage]", await scope.call("transform_context", hook, messages))
+        messages = _messages("transform_context", await scope.call("transform_context", hook, messages))
     for hook in config.hooks.convert_to_model:
-        messages = cast("Sequence[AnyMessage]", await scope.call("convert_to_model", hook, messages))
+        messages = _messages("convert_to_model", await scope.call("convert_to_model", hook, messages))
     wanted = HookRequest(
         model=setup.models[0],
         system_prompt=setup.system_prompt,
@@ -54,7 +55,7 @@ async def prepare(scope: Scope, turn: int) -> ModelRequest:
             wanted = _checked(changed)
     await _adopt(scope, wanted)
     return ModelRequest(
-        messages=wanted.messages,
+        messages=sendable(_messages("prepare_request", wanted.messages)),
         system_prompt=wanted.system_prompt,
         tools=tuple(tool.declaration for tool in setup.tools),
         thinking_level=wanted.thinking_level,
@@ -69,6 +70,15 @@ async def prepare(scope: Scope, turn: int) -> ModelRequest:
     )
 
 
+def _messages(hook: str, value: object) -> tuple[AnyMessage, ...]:
+    if not isinstance(value, Sequence):
+        raise HookFailed(hook, TypeError(f"expected a list of messages, got {value!r:.100}"))
+    try:
+        return as_messages(cast("Sequence[object]", value))
+    except InvalidMessage as error:
+        raise HookFailed(hook, error) from error
+
+
 def _checked(value: object) -> HookRequest:
     if isinstance(value, HookRequest):
         return value
@@ -80,12 +90,12 @@ async def _adopt(scope: Scope, wanted: HookRequest) -> None:
     setup = scope.setup
     before = setup.config()
     try:
-        if wanted.model is not setup.models[0]:
-            setup.models = as_models(wanted.model)
-        if wanted.tools is not setup.tools:
-            setup.tools = as_tools(wanted.tools)
+        models = setup.models if wanted.model is setup.models[0] else as_models(wanted.model)
+        tools = setup.tools if wanted.tools is setup.tools else as_tools(wanted.tools)
+        one_of(wanted.thinking_level, ThinkingLevel, "thinking_level")
     except Exception as error:
         raise HookFailed("prepare_request", error) from error
+    setup.models, setup.tools = models, tools
     setup.system_prompt, setup.thinking_level = wanted.system_prompt, wanted.thinking_level
     after = setup.config()
     if after != before:
@@ -97,5 +107,7 @@ async def with_key(scope: Scope, model: Model, request: ModelRequest) -> ModelRe
     for hook in scope.config.hooks.get_api_key:
         key = await scope.call("get_api_key", hook, model.provider)
         if key is not None:
-            return replace(request, api_key=cast("str", key))
+            if not isinstance(key, str):
+                raise HookFailed("get_api_key", TypeError(f"expected a key as text, or None; got a {type(key).__name__}"))
+            return replace(request, api_key=key)
     return request

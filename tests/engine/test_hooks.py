@@ -1,6 +1,7 @@
 """Hooks: what each may do, their order, and what happens when one raises."""
 
 import asyncio
+import re
 from dataclasses import dataclass, replace
 
 import pytest
@@ -227,3 +228,56 @@ async def test_a_hook_that_asks_is_answered_like_an_approval_unless_it_reads_the
         assert (await w.agent.resume({w.agent.state.interrupts[0].id: answer})).outcome == "completed"
         w.check()
         assert text in w.of(ToolEnd)[-1].result.text
+
+
+def with_hooks(*calls, tools, **hooks):
+    watched = Watched(Agent(ScriptedModel([list(calls), "done"]), tools=tools, hooks=Hooks(**hooks)))
+    return watched, watched.agent.prompt_sync("x")
+
+
+async def nested(o: dict) -> str:
+    return str(o)
+
+
+@pytest.mark.parametrize(
+    ("hook", "given", "word"),
+    [
+        ("transform_context", 3, "list of messages"),
+        ("transform_context", None, "list of messages"),
+        ("transform_context", [3], r"input\[0\]"),
+        ("convert_to_model", [{"role": "user"}], r"input\[0\]"),
+        ("get_api_key", 3, "key"),
+        ("prepare_request", 3, "request"),
+        ("after_turn", 3, "Stop"),
+    ],
+)
+def test_what_a_hook_gives_that_cant_be_used_fails_the_run_and_names_the_hook(hook, given, word):
+    watched, result = with_hooks(ToolCall("c", "nested", {"o": {}}), tools=[nested], **{hook: lambda *_: given})
+    assert (result.outcome, result.error.kind) == ("failed", "hook")
+    assert re.search(f"{hook}.*{word}", result.error.message)
+    watched.check()
+
+
+@pytest.mark.parametrize("change", [{"thinking_level": "huge"}, {"tools": (3,)}, {"messages": (3,)}, {"model": "nobody:x"}])
+def test_a_request_changed_into_nonsense_fails_the_run_and_leaves_the_configuration(change):
+    watched, result = with_hooks("x", tools=[nested], prepare_request=lambda request: replace(request, **change))
+    assert (result.outcome, result.error.kind) == ("failed", "hook")
+    assert "prepare_request" in result.error.message
+    assert (watched.agent.thinking_level, [t.declaration.name for t in watched.agent.tools]) == ("off", ["nested"])
+    watched.check()
+
+
+@pytest.mark.parametrize("args", [None, [1], {"o": object()}, "x"])
+def test_an_edit_into_what_are_no_arguments_is_an_error_result(args):
+    watched, _ = with_hooks(ToolCall("c", "nested", {"o": {}}), tools=[nested], before_tool=lambda _: hooks.Edit(args))
+    assert watched.of(ToolEnd)[0].is_error
+    watched.check()
+
+
+def test_a_hook_that_writes_into_the_arguments_it_sees_changes_neither_call_nor_events():
+    def scribble(call) -> None:
+        call.args["o"]["x"] = 99
+
+    watched, _ = with_hooks(ToolCall("c", "nested", {"o": {"x": 1}}), tools=[nested], before_tool=scribble)
+    assert [event.args for event in watched.of(ToolStart) + watched.of(ToolEnd)] == [{"o": {"x": 1}}] * 2
+    assert watched.of(ToolEnd)[0].result.text == "{'x': 1}"
