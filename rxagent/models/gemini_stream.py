@@ -170,7 +170,7 @@ class GeminiDecoder(Decoder):
         content = candidate.get("content")
         if isinstance(content, dict):
             for part in as_list(content.get("parts")):
-                if isinstance(part, dict):
+                if isinstance(part, dict) and not self.done:
                     self._part(part)
         reason = candidate.get("finishReason")
         if isinstance(reason, str) and reason not in _UNSAID:
@@ -217,6 +217,10 @@ class GeminiDecoder(Decoder):
         self._fields = 0
 
     def _call(self, call: JsonObject, signature: str) -> None:
+        if call.get("willContinue") or "partialArgs" in call:
+            said = "the server sends a call's arguments in parts, which it was not asked for"
+            self.fail(ModelError("protocol", said))
+            return
         self._shut()
         self._index += 1
         self.has_calls = True

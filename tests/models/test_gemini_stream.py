@@ -11,8 +11,16 @@ from rxagent.models.gemini_stream import GeminiDecoder
 
 
 def chunk(*parts, finish=None, usage=None, **fields):
-    candidate = {"index": 0} | ({"content": {"role": "model", "parts": [*parts]}} if parts else {}) | ({"finishReason": finish} if finish else {})
-    return {"candidates": [candidate], "modelVersion": "gemini-test", "responseId": "r1"} | ({"usageMetadata": usage} if usage else {}) | fields
+    candidate = (
+        {"index": 0}
+        | ({"content": {"role": "model", "parts": [*parts]}} if parts else {})
+        | ({"finishReason": finish} if finish else {})
+    )
+    return (
+        {"candidates": [candidate], "modelVersion": "gemini-test", "responseId": "r1"}
+        | ({"usageMetadata": usage} if usage else {})
+        | fields
+    )
 
 
 def text(words, **fields):
@@ -24,7 +32,9 @@ def thought(words, **fields):
 
 
 def call(name="f", args=None, signature=None, **fields):
-    return {"functionCall": {"name": name, "args": {"n": 1} if args is None else args, **fields}} | ({"thoughtSignature": signature} if signature else {})
+    return {"functionCall": {"name": name, "args": {"n": 1} if args is None else args, **fields}} | (
+        {"thoughtSignature": signature} if signature else {}
+    )
 
 
 STOP = chunk(finish="STOP", usage={"promptTokenCount": 20, "candidatesTokenCount": 5, "totalTokenCount": 25})
@@ -48,6 +58,7 @@ CASES = {
     "two calls in one chunk": ([chunk(call(), call("g", {"m": 2})), STOP], {"calls": [("f", {"n": 1}), ("g", {"m": 2})], "ids": ["call_0", "call_1"]}),
     "calls with ids": ([chunk(call(id="a"), call(id="b")), STOP], {"ids": ["a", "b"]}),
     "calls with one id": ([chunk(call(id="a"), call(id="a")), STOP], {"ids": ["a", "a_1"]}),
+    "arguments in parts": ([chunk(text("a"), {"functionCall": {"name": "f", "willContinue": True}}), chunk({"functionCall": {"partialArgs": [{"jsonPath": "$.n", "numberValue": 1}]}}), STOP], {"text": "a", "stop_reason": "error", "error": "in parts", "calls": []}),
     "snake case": ([chunk({"function_call": {"name": "f", "args": {"n": 1}}}), STOP], {"calls": F1, "stop_reason": "tool_use"}),
     "call without args": ([chunk({"functionCall": {"name": "now"}}), STOP], {"calls": [("now", {})], "stop_reason": "tool_use"}),
     "args null": ([chunk({"functionCall": {"name": "now", "args": None}}), STOP], {"calls": [("now", {})]}),
@@ -120,7 +131,10 @@ def test_a_character_cut_in_half_between_values_of_an_array(cut):
 @pytest.mark.parametrize("cut", streams.CUTS)
 def test_an_answer_in_one_piece(cut):
     body = json.dumps(chunk(text("a"), call(), finish="STOP", usage={"promptTokenCount": 1, "candidatesTokenCount": 2})).encode()
-    assert streams.differences({"text": "a", "calls": F1, "stop_reason": "tool_use"}, streams.answer(GeminiDecoder, [body], cut)) == {}
+    assert (
+        streams.differences({"text": "a", "calls": F1, "stop_reason": "tool_use"}, streams.answer(GeminiDecoder, [body], cut))
+        == {}
+    )
 
 
 def test_a_connection_that_breaks_is_no_end_even_after_a_finish_reason():
@@ -144,15 +158,22 @@ def test_the_signature_of_a_call_is_kept_with_the_call():
 
 
 def test_the_signature_of_text_is_kept_with_the_text():
-    assert replays(chunk(text("a")), chunk(text("b", thoughtSignature="S")), STOP) == [("text_end", {**OWN, "thoughtSignature": "S"})]
+    assert replays(chunk(text("a")), chunk(text("b", thoughtSignature="S")), STOP) == [
+        ("text_end", {**OWN, "thoughtSignature": "S"})
+    ]
 
 
 def test_a_signature_on_an_empty_last_part_belongs_to_the_text_before_it():
-    assert replays(chunk(text("a")), chunk(text("", thoughtSignature="S"), finish="STOP")) == [("text_end", {**OWN, "thoughtSignature": "S"})]
+    assert replays(chunk(text("a")), chunk(text("", thoughtSignature="S"), finish="STOP")) == [
+        ("text_end", {**OWN, "thoughtSignature": "S"})
+    ]
 
 
 def test_a_signature_with_nothing_to_belong_to_is_kept_with_the_message():
-    assert replays(chunk(call()), chunk(text("", thoughtSignature="S"), finish="STOP"))[-1] == ("response_end", {**OWN, "thoughtSignature": "S"})
+    assert replays(chunk(call()), chunk(text("", thoughtSignature="S"), finish="STOP"))[-1] == (
+        "response_end",
+        {**OWN, "thoughtSignature": "S"},
+    )
 
 
 def test_parts_with_signatures_of_their_own_stay_apart():
