@@ -27,7 +27,11 @@ from rxagent.models.wire import Target
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 TOOLS = (
-    ToolDeclaration("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}),
+    ToolDeclaration(
+        "add",
+        "Adds.",
+        {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]},
+    ),
     ToolDeclaration("now", "The time."),
     ToolDeclaration(
         "find",
@@ -40,12 +44,19 @@ TOOLS = (
                 "n": {"type": "integer", "exclusiveMinimum": 0},
                 "tree": {"$ref": "#/$defs/Node"},
             },
-            "$defs": {"Node": {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}},
+            "$defs": {
+                "Node": {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}
+            },
             "additionalProperties": False,
         },
     ),
 )
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "zip": {"type": ["string", "null"], "pattern": "^\\d+$"}}, "required": ["city", "zip"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "zip": {"type": ["string", "null"], "pattern": "^\\d+$"}},
+    "required": ["city", "zip"],
+    "additionalProperties": False,
+}
 MODELS = {"anthropic": "claude-sonnet-4-5", "openai-responses": "gpt-5.1", "gemini": "gemini-3-pro-preview"}
 
 
@@ -59,13 +70,26 @@ def turn_of(wire, call_id):
         thinking = (ThinkingPart("hm", replay=replay(wire, signature="c2ln")), ThinkingPart("", replay=replay(wire, data="ZW5j")))
         calls = (ToolCall(call_id, "add", {"a": 1, "b": 2}), ToolCall(call_id + "b", "now"))
     elif wire == "openai-responses":
-        item = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "ZW5j"}
+        item = {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "hm"}],
+            "encrypted_content": "ZW5j",
+        }
         thinking = (ThinkingPart("hm", replay=replay(wire, item=item)),)
-        calls = (ToolCall(call_id, "add", {"a": 1, "b": 2}, replay=replay(wire, id="fc_1")), ToolCall(call_id + "b", "now", replay=replay(wire, id="fc_2")))
+        calls = (
+            ToolCall(call_id, "add", {"a": 1, "b": 2}, replay=replay(wire, id="fc_1")),
+            ToolCall(call_id + "b", "now", replay=replay(wire, id="fc_2")),
+        )
     else:
         thinking = (ThinkingPart("hm"),)
-        calls = (ToolCall(call_id, "add", {"a": 1, "b": 2}, replay=replay(wire, id="g1", thoughtSignature="c2ln")), ToolCall(call_id + "b", "now", replay=replay(wire)))
-    answer = AssistantMessage((*thinking, TextPart("Let me see."), *calls), stop_reason="tool_use", model=f"{wire}:{MODELS[wire]}")
+        calls = (
+            ToolCall(call_id, "add", {"a": 1, "b": 2}, replay=replay(wire, id="g1", thoughtSignature="c2ln")),
+            ToolCall(call_id + "b", "now", replay=replay(wire)),
+        )
+    answer = AssistantMessage(
+        (*thinking, TextPart("Let me see."), *calls), stop_reason="tool_use", model=f"{wire}:{MODELS[wire]}"
+    )
     return (
         answer,
         ToolResultMessage(call_id, "add", "3"),
@@ -83,15 +107,32 @@ CONVERSATION = (
     *turn_of("openai-responses", "call_1"),
     UserMessage("And more."),
     *turn_of("gemini", "call_0"),
-    AssistantMessage((ToolCall("a very odd id / with spaces and more than sixty-four characters in it, yes", "broken.name", {}, invalid='{"a":'),), stop_reason="tool_use"),
-    ToolResultMessage("a very odd id / with spaces and more than sixty-four characters in it, yes", "broken.name", "", is_error=True),
+    AssistantMessage(
+        (
+            ToolCall(
+                "a very odd id / with spaces and more than sixty-four characters in it, yes", "broken.name", {}, invalid='{"a":'
+            ),
+        ),
+        stop_reason="tool_use",
+    ),
+    ToolResultMessage(
+        "a very odd id / with spaces and more than sixty-four characters in it, yes", "broken.name", "", is_error=True
+    ),
     AssistantMessage((ToolCall("orphan", "add", {"a": 1, "b": 1}),), stop_reason="tool_use"),
     UserMessage(""),
 )
 REQUESTS = {
     "plain": ModelRequest(messages=(UserMessage("hi"),)),
     "empty": ModelRequest(),
-    "all": ModelRequest(messages=CONVERSATION, system_prompt="You help.", tools=TOOLS, thinking_level="medium", parallel_tool_calls=False, max_tokens=9000, session_id="s" * 80),
+    "all": ModelRequest(
+        messages=CONVERSATION,
+        system_prompt="You help.",
+        tools=TOOLS,
+        thinking_level="medium",
+        parallel_tool_calls=False,
+        max_tokens=9000,
+        session_id="s" * 80,
+    ),
     "unstreamed": ModelRequest(messages=CONVERSATION, tools=TOOLS, streaming=False),
     "structured": ModelRequest(messages=CONVERSATION, output_schema=SCHEMA, temperature=0.2),
     "structured with tools": ModelRequest(messages=CONVERSATION, output_schema=SCHEMA, tools=TOOLS, thinking_level="xhigh"),
@@ -156,7 +197,9 @@ def check_gemini(body):
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-@pytest.mark.parametrize("model", ["claude-3-5-haiku-latest", "claude-sonnet-4-5", "claude-opus-4-6", "claude-sonnet-5", "claude-opus-5-5", "kimi-k2"])
+@pytest.mark.parametrize(
+    "model", ["claude-3-5-haiku-latest", "claude-sonnet-4-5", "claude-opus-4-6", "claude-sonnet-5", "claude-opus-5-5", "kimi-k2"]
+)
 def test_anthropic(name, model):
     check_anthropic(anthropic_body(REQUESTS[name], model))
 
@@ -168,7 +211,9 @@ def test_responses(name, model):
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-@pytest.mark.parametrize("model", ["gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-3.7-flash", "gemini-flash-latest"])
+@pytest.mark.parametrize(
+    "model", ["gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-3.7-flash", "gemini-flash-latest"]
+)
 def test_gemini(name, model):
     check_gemini(gemini_body(REQUESTS[name], model))
 
