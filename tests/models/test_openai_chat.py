@@ -27,7 +27,11 @@ IMAGE = ImagePart("aGk=", "image/png")
 
 
 def body(provider="openai", model="gpt-4o", switches=None, **fields):
-    endpoint = ENDPOINTS[provider] if switches is None else Endpoint(provider="x", wire="openai-chat", base_url="http://x", switches=switches)
+    endpoint = (
+        ENDPOINTS[provider]
+        if switches is None
+        else Endpoint(provider="x", wire="openai-chat", base_url="http://x", switches=switches)
+    )
     target = Target(name=f"{provider}:{model}", model=model, endpoint=endpoint)
     return ChatWire().call(ModelRequest(**fields), target).body
 
@@ -94,7 +98,12 @@ def test_calls_and_results_are_paired_in_order():
         ToolResultMessage("a", "add", "1"),
         ToolResultMessage("nobody", "add", "9"),
     )
-    assert [(m["role"], m.get("tool_call_id")) for m in written] == [("assistant", None), ("tool", "a"), ("tool", "b"), ("user", None)]
+    assert [(m["role"], m.get("tool_call_id")) for m in written] == [
+        ("assistant", None),
+        ("tool", "a"),
+        ("tool", "b"),
+        ("user", None),
+    ]
     assert written[0]["content"] == "so"
     assert written[0]["tool_calls"][0] == {"id": "a", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
 
@@ -132,7 +141,9 @@ def test_thinking_of_another_wire_does_not_go_back():
 
 
 def test_own_reasoning_goes_back_in_the_field_that_the_server_reads():
-    own = AssistantMessage((ThinkingPart("hm", replay={"wire": "openai-chat", "field": "reasoning_content"}), ToolCall("a", "add")))
+    own = AssistantMessage(
+        (ThinkingPart("hm", replay={"wire": "openai-chat", "field": "reasoning_content"}), ToolCall("a", "add"))
+    )
     assert messages(own, provider="deepseek")[0]["reasoning_content"] == "hm"
     assert "hm" not in repr(messages(own, provider="openai"))
 
@@ -213,7 +224,13 @@ def test_caps_and_parallel_calls():
 
 
 REQUESTS = {
-    "all": {"messages": CONVERSATION, "system_prompt": "s", "tools": (ADD, OPTIONAL), "parallel_tool_calls": True, "max_tokens": 5},
+    "all": {
+        "messages": CONVERSATION,
+        "system_prompt": "s",
+        "tools": (ADD, OPTIONAL),
+        "parallel_tool_calls": True,
+        "max_tokens": 5,
+    },
     "structured": {"messages": CONVERSATION, "output_schema": SCHEMA, "temperature": 0.1, "streaming": False},
     "thinking": {"messages": CONVERSATION, "thinking_level": "high"},
     "empty": {},
