@@ -33,7 +33,9 @@ def call_of(wire, model, switches=None, **fields):
     endpoint = ENDPOINTS[wire]
     if switches is not None:
         endpoint = type(endpoint)(provider=wire, wire=wire, base_url="http://x", switches=switches)
-    return WIRES[wire].call(ModelRequest(**{"messages": (HI,), **fields}), Target(name=f"{wire}:{model}", model=model, endpoint=endpoint))
+    return WIRES[wire].call(
+        ModelRequest(**{"messages": (HI,), **fields}), Target(name=f"{wire}:{model}", model=model, endpoint=endpoint)
+    )
 
 
 def body(wire, model, **fields):
@@ -174,7 +176,13 @@ def test_unsigned_thinking_goes_back_to_models_that_do_not_sign(model, sent):
 
 def test_openais_encrypted_reasoning_goes_back_before_its_call():
     written = body("openai-responses", "gpt-a", messages=mixed("openai-responses", "gpt-a"))["input"]
-    assert [item.get("type", item.get("role")) for item in written] == ["user", "reasoning", "function_call", "function_call_output", "user"]
+    assert [item.get("type", item.get("role")) for item in written] == [
+        "user",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "user",
+    ]
     assert written[1]["encrypted_content"] == "enc"
     assert written[2]["id"] == "fc_1"
 
@@ -185,7 +193,12 @@ def test_items_of_openais_own_tools_go_back_in_their_place():
     (_, answer, *rest) = mixed("openai-responses", "gpt-a")
     answer = AssistantMessage((answer.content[0], TextPart("found"), answer.content[1]), stop_reason="tool_use", replay=extras)
     written = body("openai-responses", "gpt-a", messages=(HI, answer, *rest))["input"]
-    assert [item.get("type", item.get("role")) for item in written[1:5]] == ["reasoning", "web_search_call", "assistant", "function_call"]
+    assert [item.get("type", item.get("role")) for item in written[1:5]] == [
+        "reasoning",
+        "web_search_call",
+        "assistant",
+        "function_call",
+    ]
 
 
 def test_geminis_signatures_go_back_with_their_parts():
@@ -208,7 +221,10 @@ def test_nothing_secret_of_another_model_goes_to_this_one(source, target):
 def test_gemini_3_is_told_that_a_call_of_another_model_has_no_signature():
     parts = body("gemini", "gemini-3-pro", messages=mixed("anthropic", "claude"))["contents"][1]["parts"]
     assert parts[0]["thoughtSignature"] == "skip_thought_signature_validator"
-    assert "thoughtSignature" not in body("gemini", "gemini-2.5-pro", messages=mixed("anthropic", "claude"))["contents"][1]["parts"][0]
+    assert (
+        "thoughtSignature"
+        not in body("gemini", "gemini-2.5-pro", messages=mixed("anthropic", "claude"))["contents"][1]["parts"][0]
+    )
 
 
 ODD = "functions.add:0|with/odd chars and a length beyond every limit, which is sixty-four"
@@ -216,7 +232,12 @@ ODD = "functions.add:0|with/odd chars and a length beyond every limit, which is 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_call_and_result_share_an_id_that_the_wire_takes(wire):
-    messages = (HI, asked(ToolCall(ODD, "add", {"a": 1}), ToolCall(ODD + "!", "add", {"a": 2})), ToolResultMessage(ODD + "!", "add", "2"), ToolResultMessage(ODD, "add", "1"))
+    messages = (
+        HI,
+        asked(ToolCall(ODD, "add", {"a": 1}), ToolCall(ODD + "!", "add", {"a": 2})),
+        ToolResultMessage(ODD + "!", "add", "2"),
+        ToolResultMessage(ODD, "add", "1"),
+    )
     written = body(wire, "m", messages=messages)
     if wire == "gemini":
         responses = written["contents"][-1]["parts"]
@@ -224,14 +245,22 @@ def test_call_and_result_share_an_id_that_the_wire_takes(wire):
         return
     blocks = written["input"] if wire == "openai-responses" else [b for m in written["messages"] for b in m["content"]]
     calls = [b.get("call_id") or b.get("id") for b in blocks if b.get("type") in ("tool_use", "function_call")]
-    results = [b.get("call_id") or b.get("tool_use_id") for b in blocks if b.get("type") in ("tool_result", "function_call_output")]
+    results = [
+        b.get("call_id") or b.get("tool_use_id") for b in blocks if b.get("type") in ("tool_result", "function_call_output")
+    ]
     assert calls == results
     assert len(set(calls)) == 2
     assert all(len(i) <= 64 and i.replace("_", "").replace("-", "").isalnum() for i in calls)
 
 
 def test_claude_gets_all_results_before_any_text_in_one_user_message():
-    messages = (HI, asked(ToolCall("a", "add"), ToolCall("b", "add")), UserMessage("wait"), ToolResultMessage("b", "add", "2"), ToolResultMessage("a", "add", "1"))
+    messages = (
+        HI,
+        asked(ToolCall("a", "add"), ToolCall("b", "add")),
+        UserMessage("wait"),
+        ToolResultMessage("b", "add", "2"),
+        ToolResultMessage("a", "add", "1"),
+    )
     written = body("anthropic", "claude", messages=messages)["messages"]
     assert [m["role"] for m in written] == ["user", "assistant", "user"]
     assert [b.get("tool_use_id", b["type"]) for b in written[2]["content"]] == ["a", "b", "text"]
