@@ -70,7 +70,11 @@ def test_gemini_gets_a_recursive_schema_without_an_end_as_a_plain_object():
 
 
 def test_a_property_may_have_a_keyword_for_its_name():
-    schema = {"type": "object", "properties": {"title": {"type": "string"}, "default": {"type": "integer"}, "$ref": {"type": "string"}}, "required": ["title", "default", "$ref"]}
+    schema = {
+        "type": "object",
+        "properties": {"title": {"type": "string"}, "default": {"type": "integer"}, "$ref": {"type": "string"}},
+        "required": ["title", "default", "$ref"],
+    }
     assert set(gemini_schema(schema)["properties"]) == {"title", "default", "$ref"}
     assert set(anthropic_schema(schema)["properties"]) == {"title", "default", "$ref"}
     assert set(strict_schema(schema)["properties"]) == {"title", "default", "$ref"}
@@ -97,7 +101,17 @@ def test_what_strict_mode_can_not_say_is_not_declared_strict(schema):
 
 
 def test_a_strict_schema_is_closed_everywhere_and_keeps_the_original_as_it_was():
-    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {"b": {"type": ["string", "null"]}}, "required": ["b"]}}}, "required": ["a"], "title": "T"}
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"b": {"type": ["string", "null"]}}, "required": ["b"]},
+            }
+        },
+        "required": ["a"],
+        "title": "T",
+    }
     strict = strict_schema(schema)
     assert strict["additionalProperties"] is False
     assert strict["properties"]["a"]["items"]["additionalProperties"] is False
@@ -107,12 +121,26 @@ def test_a_strict_schema_is_closed_everywhere_and_keeps_the_original_as_it_was()
 
 
 def test_nothing_stands_beside_a_reference_in_a_strict_schema():
-    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A", "description": "An A"}}, "required": ["a"], "$defs": {"A": {"type": "string"}}}
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/A", "description": "An A"}},
+        "required": ["a"],
+        "$defs": {"A": {"type": "string"}},
+    }
     assert strict_schema(schema)["properties"]["a"] == {"$ref": "#/$defs/A"}
 
 
 def test_anthropic_gets_what_its_subset_lacks_in_words():
-    schema = anthropic_schema({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1, "description": "How many"}, "d": {"type": "string", "format": "date"}, "w": {"type": "string", "format": "weird"}}})
+    schema = anthropic_schema(
+        {
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer", "minimum": 1, "description": "How many"},
+                "d": {"type": "string", "format": "date"},
+                "w": {"type": "string", "format": "weird"},
+            },
+        }
+    )
     assert schema["properties"]["n"] == {"type": "integer", "description": "How many\n\n{minimum: 1}"}
     assert schema["properties"]["d"] == {"type": "string", "format": "date"}
     assert "weird" in schema["properties"]["w"]["description"]
@@ -124,9 +152,30 @@ def test_arguments_are_an_object_also_where_nothing_is_declared():
     assert object_schema({"$ref": "#/$defs/A", "$defs": {}}) == {"$ref": "#/$defs/A", "$defs": {}}
 
 
-KEYS = st.sampled_from(["type", "properties", "items", "anyOf", "allOf", "oneOf", "$ref", "$defs", "enum", "const", "required", "format", "description", "additionalProperties", "default"])
+KEYS = st.sampled_from(
+    [
+        "type",
+        "properties",
+        "items",
+        "anyOf",
+        "allOf",
+        "oneOf",
+        "$ref",
+        "$defs",
+        "enum",
+        "const",
+        "required",
+        "format",
+        "description",
+        "additionalProperties",
+        "default",
+    ]
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["object", "array", "string", "null", "#/$defs/a", "#", "a"]),
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.sampled_from(["object", "array", "string", "null", "#/$defs/a", "#", "a"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.just("a"), inner, max_size=5),
     max_leaves=25,
 )
