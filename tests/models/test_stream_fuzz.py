@@ -14,7 +14,12 @@ from rxagent.models.anthropic_stream import AnthropicDecoder
 from rxagent.models.gemini_stream import GeminiDecoder
 from rxagent.models.openai_responses_stream import ResponsesDecoder
 
-THINK = (an.block(0, type="thinking", thinking="", signature=""), an.delta(0, thinking="hm ö"), an.delta(0, signature="S"), an.stop(0))
+THINK = (
+    an.block(0, type="thinking", thinking="", signature=""),
+    an.delta(0, thinking="hm ö"),
+    an.delta(0, signature="S"),
+    an.stop(0),
+)
 ANSWERS = {
     "anthropic": (AnthropicDecoder, streams.sse(an.start(), *THINK, *an.TEXT, *an.CALL, an.ended("tool_use"), an.END)),
     "openai-responses": (
@@ -27,7 +32,9 @@ wires = pytest.mark.parametrize("wire", ANSWERS)
 
 
 def texts(events):
-    return "".join(e.text for e in events if e.type == "text_delta"), "".join(e.text for e in events if e.type == "thinking_delta")
+    return "".join(e.text for e in events if e.type == "text_delta"), "".join(
+        e.text for e in events if e.type == "thinking_delta"
+    )
 
 
 def terminals(events):
@@ -81,7 +88,9 @@ def test_damaged_bytes_are_no_crash_and_end_once(wire, data):
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "0"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "id", "index"]), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "id", "index"]), inner, max_size=2)
+    ),
     max_leaves=5,
 )
 
