@@ -1,5 +1,6 @@
 """What a run is made with: `AgentContext` and `LoopConfig` for callers, `Setup` for the loop itself."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,6 +113,9 @@ def matches(config: AgentConfig, state: AgentState) -> bool:
     return config == AgentConfig(state.system_prompt, state.model, state.thinking_level, state.tools)
 
 
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
+
+
 class Output:
     """The type an answer must have, its JSON schema, and reading one."""
 
@@ -130,7 +134,9 @@ class Output:
 
     def read(self, text: str) -> object:
         """The answer's text as a value; raises pydantic's ``ValidationError``."""
-        return self._adapter.validate_json(text)
+        # models of servers that take no schema like to put their JSON into a fence
+        fenced = _FENCE.fullmatch(text.strip())
+        return self._adapter.validate_json(fenced[1] if fenced else text)
 
 
 __all__ = ["AgentContext", "LoopConfig", "ModelLike", "Output", "Setup", "ToolMode", "as_models", "matches"]

@@ -412,10 +412,11 @@ async def test_output_types_are_asked_for_and_validated():
         name: str
         people: int
 
-    model = ScriptedModel(['{"name": "Bern", "people": 134000}', '{"name": 3}'])
+    bern = '{"name": "Bern", "people": 134000}'
+    model = ScriptedModel([bern, f"```json\n{bern}\n```\n", '{"name": 3}'])
     agent = Agent(model, output=City)
     result = await agent.prompt("x")
-    assert result.output == City(name="Bern", people=134000)
+    assert result.output == (await agent.prompt("in a fence")).output == City(name="Bern", people=134000)
     assert "people" in model.requests[0].output_schema["properties"]
     result = await agent.prompt("again")
     assert (result.outcome, result.error.kind, result.output) == ("failed", "output", None)
