@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+from pydantic_core import to_json as json_bytes
 
 from rxagent.errors import CorruptLog
 from rxagent.events.agent import (
@@ -22,6 +24,7 @@ from rxagent.events.agent import (
 )
 from rxagent.events.draft import Draft
 from rxagent.messages import AnyMessage, AssistantMessage, JsonObject, Message
+from rxagent.messages.parts import without_surrogates
 
 
 @cache
@@ -43,8 +46,11 @@ def _writer(kind: type[AnyEvent]) -> Callable[[AnyEvent], bytes]:
 
 
 def to_json(event: AnyEvent) -> bytes:
-    """One event as one line of JSON, without the line end."""
-    return _writer(type(event))(event)
+    """One event as one line of JSON, without the line end. Lone surrogates, which JSON in UTF-8 can't hold, are replaced."""
+    try:
+        return _writer(type(event))(event)
+    except PydanticSerializationError:
+        return json_bytes(without_surrogates(to_object(event)))
 
 
 def to_object(event: AnyEvent) -> JsonObject:

@@ -26,7 +26,7 @@ def to_json_value(value: object, what: str) -> JsonValue:
         try:
             return from_json(to_json(data, inf_nan_mode="null"))  # as it will be read: JSON knows no NaN
         except PydanticSerializationError:
-            return from_json(to_json(_sound(data), inf_nan_mode="null"))
+            return from_json(to_json(without_surrogates(data), inf_nan_mode="null"))
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise Unserialisable(
             f"{what} has no JSON form ({type(value).__name__}: {error}). "
@@ -43,14 +43,15 @@ def sound_text(text: str) -> str:
     return text
 
 
-def _sound(data: JsonValue) -> JsonValue:
+def without_surrogates(data: JsonValue) -> JsonValue:
+    """JSON data with every text in it as `sound_text` gives it."""
     match data:
         case str():
             return sound_text(data)
         case list():
-            return [_sound(item) for item in data]
+            return [without_surrogates(item) for item in data]
         case dict():
-            return {sound_text(key): _sound(item) for key, item in data.items()}
+            return {sound_text(key): without_surrogates(item) for key, item in data.items()}
         case _:
             return data
 

@@ -10,7 +10,7 @@ from agent_harness import Watched
 from pydantic import Field
 
 from rxagent import Agent, ToolContext, ToolResult, tool
-from rxagent.events import ToolEnd, ToolUpdate
+from rxagent.events import EventReader, MessageUpdate, TextDelta, ToolEnd, ToolUpdate, to_json
 from rxagent.messages import ImagePart, TextPart, ToolCall, UserMessage
 from rxagent.models import ScriptedModel
 
@@ -116,3 +116,8 @@ def test_lone_surrogates_are_replaced_where_text_enters_and_pairs_are_joined():
     assert UserMessage(name).text == "caf\ufffd"
     assert UserMessage([TextPart("\ud83d\ude00")]).text == "\U0001f600"
     assert ToolResult(name).text == "caf\ufffd"
+
+
+def test_an_event_with_lone_surrogates_from_a_model_of_ones_own_can_still_be_written():
+    event = EventReader().read(to_json(MessageUpdate(TextDelta("a\ud83d"), seq=3)))
+    assert (event.seq, event.delta) == (3, TextDelta("a\ufffd"))
