@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable
 from pydantic import JsonValue
 from reactivex import abc
 from rich.text import Text
+from textual.screen import ModalScreen
 
 from rxagent.bridges import Frame, on_textual
-from rxagent.chat.commands import run_command
+from rxagent.chat.commands import is_command, run_command
 from rxagent.chat.desk import Desk
 from rxagent.chat.prompt import Prompt
 from rxagent.chat.question import QuestionPanel, asked
@@ -165,8 +166,9 @@ class ChatApp(ChatWindow):
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
         """A prompt, steering, a follow-up or a command."""
-        if message.text.startswith("/"):
-            run_command(self, message.text)
+        if is_command(message.text):
+            if not run_command(self, message.text):
+                self.prompt.put(message.text)
         else:
             self.send(message.text, message.how)
 
@@ -215,10 +217,7 @@ class ChatApp(ChatWindow):
 
     def _ask(self) -> None:
         assert self.agent is not None
-        questions = [
-            asked(interrupt, cell.args if (cell := self.story.tool_cell(interrupt.call_id)) is not None else None)
-            for interrupt in self.agent.state.interrupts
-        ]
+        questions = [asked(interrupt, self.story.arguments_of(interrupt)) for interrupt in self.agent.state.interrupts]
         if questions:
             self.prompt.display = False
             self.question.ask(questions)
@@ -250,6 +249,9 @@ class ChatApp(ChatWindow):
 
     def action_interrupt(self) -> None:
         """Copies what is selected; else stops the run, clears the prompt, or leaves when asked twice."""
+        if isinstance(self.screen, ModalScreen):
+            self.pop_screen()
+            return
         selected = self.screen.get_selected_text() or self.prompt.selected_text
         if selected:
             self.copy_to_clipboard(selected)

@@ -12,6 +12,7 @@ from rxagent.chat.text import clean, cut, one_line, words, wrapped
 
 MARGIN = 2  # cells left and right
 WIDEST = 116  # cells of prose, beyond which lines are hard to read
+LONG_PROMPT = 16  # lines of a person's text that are shown of it while it is folded
 PLAIN_FROM = 6_000  # characters of an open block, from which on it is shown as plain text until it is finished
 
 
@@ -75,12 +76,20 @@ def indented(look: Look, segments: list[Segment], *, fill: Style | None = None) 
 
 
 class UserCell(Cell):
-    """What a person said, on a shade of its own. ``note`` says in which way, where that isn't plain."""
+    """What a person said, on a shade of its own; long texts fold. ``note``: what there is beside the text."""
+
+    folds = True
 
     def __init__(self, text: str, note: str = "") -> None:
         super().__init__()
         self.text = text
         self.note = note
+        self.folded = True
+
+    def toggle(self) -> None:
+        """Folds or unfolds it."""
+        self.folded = not self.folded
+        self.changed()
 
     def draw(self, look: Look) -> list[Strip]:
         """See `Cell`."""
@@ -89,9 +98,12 @@ class UserCell(Cell):
         bar = Segment("▌", Style(color=palette.accent, bgcolor=palette.surface))
         pad = Segment(" ", shade)
         body = draw_plain(self.text.strip("\n"), look, content_width(look) - 2, shade)
+        note = Style(color=palette.muted, bgcolor=palette.surface, italic=True)
+        if self.folded and len(body) > LONG_PROMPT:
+            rest = len(body) - LONG_PROMPT + 1
+            body = [*body[: LONG_PROMPT - 1], [Segment(f"… {rest} more lines ▸", note)]]
         strips = [look.strip([bar, pad, *line], fill=shade) for line in body]
         if self.note:
-            note = Style(color=palette.muted, bgcolor=palette.surface, italic=True)
             strips.append(look.strip([bar, pad, Segment(self.note, note)], fill=shade))
         return strips
 

@@ -42,8 +42,14 @@ class Commanded(Protocol):
         ...
 
 
-def run_command(app: Commanded, line: str) -> None:
-    """Does what the line says, or says what there is."""
+def is_command(line: str) -> bool:
+    """Whether a line is meant as a command; a path, such as ``/etc/hosts``, is not."""
+    name = line[1:].split(maxsplit=1)[:1]
+    return line.startswith("/") and bool(name) and name[0].isalpha()
+
+
+def run_command(app: Commanded, line: str) -> bool:
+    """Does what the line says, or says what there is; whether it was a command that could be done."""
     name, _, rest = line[1:].partition(" ")
     rest = rest.strip()
     if name == "model":
@@ -58,6 +64,8 @@ def run_command(app: Commanded, line: str) -> None:
     else:
         known = ", ".join(f"/{each}" for each in ("model", "thinking", *ACTIONS))
         app.fault(UsageError(f"there is no command /{name[:40]}; there are {known}"))
+        return False
+    return True
 
 
 def _think(app: Commanded, level: str) -> None:

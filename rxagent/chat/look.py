@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from markdown_it import MarkdownIt
 from rich.console import Console, RenderableType
 from rich.segment import Segment
 from rich.style import Style
@@ -147,6 +148,11 @@ class Look:
             markup=False,
             theme=RichTheme(self._markdown_styles()),
         )
+
+    @cached_property
+    def parser(self) -> MarkdownIt:
+        """Reads Markdown."""
+        return MarkdownIt().enable("strikethrough").enable("table")
 
     def _markdown_styles(self) -> dict[str, Style | str]:
         p = self.palette

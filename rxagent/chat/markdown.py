@@ -70,6 +70,15 @@ class _Markdown(Markdown):
         "image": _Image,
     }
 
+    def __init__(self, source: str, look: Look) -> None:
+        """As Rich's, but for the parser, which takes longer to make than a block to parse."""
+        self.markup = source
+        self.parsed = look.parser.parse(source)
+        self.code_theme = self.inline_code_theme = look.palette.syntax
+        self.justify = self.inline_code_lexer = None
+        self.style = "none"
+        self.hyperlinks = True
+
 
 def _background(console: Console) -> str | None:
     colour = console.get_style("markdown.code").bgcolor
@@ -79,7 +88,7 @@ def _background(console: Console) -> str | None:
 def draw_markdown(source: str, look: Look, width: int) -> list[list[Segment]]:
     """The lines of Markdown text, without blank lines around it; plain text where it can't be drawn."""
     try:
-        lines = look.draw(_Markdown(clean(source), code_theme=look.palette.syntax, hyperlinks=True), width=width)
+        lines = look.draw(_Markdown(clean(source), look), width=width)
     except Exception:  # whatever a model writes, it is shown
         return draw_plain(source, look, width, look.base)
     return _trimmed(lines)

@@ -28,6 +28,7 @@ APP_KEYS = {
 """Keys that mean the same wherever the focus is, and the app's actions."""
 
 REMEMBERED = 200  # prompts to go back to
+LONG_PASTE = 3_000  # characters, from which on a name stands for what is pasted, until it is sent
 
 
 class Prompt(TextArea):
@@ -68,6 +69,7 @@ class Prompt(TextArea):
         self._sent: list[str] = []
         self._at = 0
         self._draft = ""
+        self._pasted: dict[str, str] = {}  # by what stands for it
 
     async def _on_key(self, event: events.Key) -> None:
         if await self._own_key(event.key):
@@ -106,7 +108,12 @@ class Prompt(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        result = self.replace(clean(event.text), *self.selection, maintain_selection_offset=False)
+        text = clean(event.text)
+        if len(text) > LONG_PASTE:
+            name = f"[pasted {len(self._pasted) + 1}: {len(text):,} characters]"
+            self._pasted[name] = text
+            text = name
+        result = self.replace(text, *self.selection, maintain_selection_offset=False)
         self.move_cursor(result.end_location)
         self.focus()
 
@@ -123,6 +130,8 @@ class Prompt(TextArea):
             self._sent = [*self._sent[-REMEMBERED:], text]
         self._at, self._draft = len(self._sent), ""
         self.text = ""
+        for name, pasted in self._pasted.items():
+            text = text.replace(name, pasted)
         self.post_message(self.Sent(text, how))
 
     def _on_first_line(self) -> bool:

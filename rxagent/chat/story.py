@@ -14,6 +14,7 @@ from rxagent.events import (
     AnyEvent,
     ConfigChanged,
     Handoff,
+    Interrupt,
     MessageEnd,
     MessageStart,
     MessageUpdate,
@@ -24,7 +25,7 @@ from rxagent.events import (
     ToolStart,
     ToolUpdate,
 )
-from rxagent.messages import AnyMessage, AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
+from rxagent.messages import AnyMessage, AssistantMessage, JsonObject, SystemMessage, ToolResultMessage, UserMessage
 
 RETRY_HINT = "ctrl+r asks again; what was said so far stays"
 
@@ -54,9 +55,10 @@ class Story:
         """Whether a model writes."""
         return self._answer is not None
 
-    def tool_cell(self, call_id: str) -> ToolCell | None:
-        """The cell of a call."""
-        return self._tools.get(call_id)
+    def arguments_of(self, interrupt: Interrupt) -> JsonObject | str | None:
+        """The arguments of the call that asks; None for a call of an agent below, which has no cell."""
+        cell = self._tools.get(interrupt.call_id)
+        return cell.args if cell is not None and cell.name == interrupt.tool_name else None
 
     def thoughts(self) -> list[ThoughtCell]:
         """The cells of reasoning."""

@@ -9,9 +9,11 @@ pytest.importorskip("textual", reason="needs Textual: pip install 'rxagent[chat]
 
 from chat_harness import run, talk
 
+from rxagent import Agent, as_tool
 from rxagent.errors import NothingToContinue
 from rxagent.events import model as m
 from rxagent.messages import ThinkingPart, ToolCall, Usage
+from rxagent.models import ScriptedModel
 from rxagent.stores import MemoryStore
 from rxagent.tools import ToolContext, tool
 
@@ -314,6 +316,47 @@ async def test_a_paste_keeps_its_lines_and_loses_its_control_characters():
         t.app.prompt.post_message(events.Paste("one\r\ntwo\x1b[31m"))
         await t.pilot.pause()
         assert t.app.prompt.text == "one\ntwo␛[31m"
+
+
+@run
+async def test_a_long_paste_has_a_name_until_it_is_sent():
+    from textual import events
+
+    async with talk(["ok"]) as t:
+        lines = "\n".join(f"line {n}" for n in range(1000))
+        t.app.prompt.insert("look: ")
+        t.app.prompt.post_message(events.Paste(lines))
+        await t.pilot.pause()
+        assert t.app.prompt.text == "look: [pasted 1: 8,889 characters]"
+        await t.press("enter")
+        await t.until("ok")
+        assert t.agent.state.messages[0].text == f"look: {lines}"
+        assert "… 985 more lines" in t.text
+
+
+@run
+async def test_a_path_is_no_command_and_a_wrong_command_is_not_lost():
+    async with talk(["a file"]) as t:
+        await t.type("/etc/hosts is what?")
+        await t.until("a file")
+        await t.type("/modle x")
+        await t.until("there is no command /modle")
+        assert t.app.prompt.text == "/modle x"
+
+
+@run
+async def test_agents_below_tell_what_they_do_in_the_cell_of_their_call():
+    door = Door()
+    door.open.set()
+    child = Agent(ScriptedModel([[call(label="deep")], "found it"]), name="helper", tools=[door.tool])
+    async with talk([[call("helper", input="look")], "told"], tools=[as_tool(child)], asking=()) as t:
+        await t.type("go")
+        await t.until("told")
+        await t.idle()
+        await t.press("ctrl+o")
+        await t.until("helper → door")
+        assert "helper ← door: through deep" in t.text
+        assert t.text.count("told") == 1
 
 
 @run
