@@ -4,8 +4,9 @@ from dataclasses import is_dataclass
 from typing import cast
 
 from rxagent import events
+from rxagent.marble.legend import Anything
 from rxagent.marble.matching import look_up, text_of
-from rxagent.marble.vocabulary import CLASSES, ROLES, SHORT, principal
+from rxagent.marble.vocabulary import CLASSES, ROLES, SHORT, meanings
 from rxagent.messages import ToolResult
 
 # Fields whose values are words; other texts stand in quotes.
@@ -36,7 +37,7 @@ def describe(value: object) -> str:
         "response_start": (),
         "agent_end": ("outcome",),
         "model_retry": ("delay", "error"),
-    }.get(kind, principal(kind, 1))
+    }.get(kind, meanings(kind, [Anything()]))
     flags = [f"{flag}=True" for flag in ("is_error", "interrupted") if getattr(value, flag, False)]
     return " ".join([word, *(_show(look_up(value, name), name) for name in shown), *flags])
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import zip_longest
 
 from rxagent.marble.faults import MarbleSyntaxError, Place
@@ -190,7 +191,17 @@ def _meaning(  # noqa: PLR0911 - one return for each kind of meaning
     word = _WORD.match(source)
     if word and word[0] in words and (word.end() == len(source) or source[word.end()].isspace()):
         return read_term(source, place)
-    return Expression(check_expression(source, place))
+    try:
+        return Expression(check_expression(source, place))
+    except MarbleSyntaxError as error:
+        if len(tokens) > 1 and defined.intersection(tokens) and all(len(t) == 1 for t in tokens):
+            unknown = next(t for t in tokens if t not in defined and t not in CONTROL)
+            raise MarbleSyntaxError(place, f"unknown symbol {unknown!r}: the legend does not say what it stands for") from None
+        near = get_close_matches(word[0], sorted(words), 1, 0.75) if word else []
+        hint = f"; did you mean the word {near[0]}?" if near else ""
+        if _ENTRY.search(source):
+            hint = "; entries of one line are two blanks or more apart"
+        raise MarbleSyntaxError(error.place, error.what + hint) from None
 
 
 def _check_groups(entries: dict[str, Entry]) -> None:

@@ -11,6 +11,8 @@ from rxagent.marble.faults import MarbleSyntaxError, Place
 
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
+_PARAGRAPH = re.compile(r"^ {0,3}[^\s>|*+-]")
 _MARKUP = re.compile(r"[`*]")
 
 
@@ -41,13 +43,14 @@ def read_document(text: str, file: str) -> Document:
     while at < len(lines):
         opening = _FENCE.match(lines[at])
         if opening is None:
-            if found_heading := _HEADING.match(lines[at]):
-                depth = len(found_heading[1]) - 1
-                headings[depth:] = [""] * (depth - len(headings)) + [_MARKUP.sub("", found_heading[2])]
+            depth, heading = _heading(lines, at)
+            if heading:
+                headings[depth:] = [""] * (depth - len(headings)) + [_MARKUP.sub("", heading).replace("::", ":")]
             at += 1
             continue
         end = _closing(lines, at + 1, opening["fence"])
-        kind = " ".join(opening["info"].split())
+        words = opening["info"].split()
+        kind = "marble" if words[:1] == ["marble"] else " ".join(words[:2])  # what renderers read may stand behind it
         if kind in ("marble", "python setup"):
             if end == len(lines):
                 raise MarbleSyntaxError(Place(file, at + 1), "this block is never closed: expected a line of ```")
@@ -58,6 +61,16 @@ def read_document(text: str, file: str) -> Document:
         at = end + 1
     blocks = _with_distinct_titles([fenced for kind, fenced in found if kind == "marble"])
     return Document(tuple(blocks), tuple(fenced for kind, fenced in found if kind == "python setup"))
+
+
+def _heading(lines: list[str], at: int) -> tuple[int, str]:
+    """How deep the heading at ``at`` is, from 0, and its text; an underlined one counts, too."""
+    if match := _HEADING.match(lines[at]):
+        return len(match[1]) - 1, match[2]
+    under = _UNDERLINE.match(lines[at + 1]) if at + 1 < len(lines) else None
+    if under and _PARAGRAPH.match(lines[at]) and not (at and lines[at - 1].strip()):
+        return "=-".index(under[1][0]), lines[at].strip()
+    return 0, ""
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int:

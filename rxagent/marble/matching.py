@@ -1,12 +1,11 @@
 """Whether something that came is what a term of the legend expects; only what the term names is compared."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import cast
 
 from rxagent import events, messages
 from rxagent.marble.legend import Anything, Literal, Pattern, Slot, Term
-from rxagent.marble.vocabulary import CLASSES, ROLES, SHORT, Evaluate, principal, read_call
+from rxagent.marble.vocabulary import CLASSES, ROLES, SHORT, Evaluate, check_fields, principal, read_call
 from rxagent.messages import ToolResult
 
 
@@ -19,7 +18,7 @@ def accepts(term: Term, value: object, evaluate: Evaluate) -> bool:
     word = SHORT.get(term.word, term.word)
     if word not in CLASSES:  # what is done to an agent, or makes a stream end, never comes out of one
         return False
-    _check_fields(term, CLASSES[word])
+    check_fields(term, CLASSES[word])
     if isinstance(value, events.MessageUpdate) and word != "message_update":
         value = value.delta
     if isinstance(value, str) and word in ("text_delta", "thinking_delta"):
@@ -27,17 +26,8 @@ def accepts(term: Term, value: object, evaluate: Evaluate) -> bool:
     return getattr(value, "type", None) == word and _fields_fit(term, value, evaluate)
 
 
-def _check_fields(term: Term, kind: type) -> None:
-    unknown = next((name for name, _ in term.fields if not hasattr(kind, name.partition(".")[0].partition("[")[0])), None)
-    if unknown is not None:
-        known = ", ".join(f.name for f in fields(kind) if f.name not in ("seq", "type"))
-        raise ValueError(f"{term.word} has no field {unknown!r}; expected one of {known}")
-
-
 def _fields_fit(term: Term, value: object, evaluate: Evaluate) -> bool:
-    names = principal(term.word, len(term.positional), [name for name, _ in term.fields])
-    if len(names) < len(term.positional):
-        raise ValueError(f"{term.word} takes fewer values without a name; write field=value")
+    names = principal(term.word, term.positional, [name for name, _ in term.fields])
     return all(
         _field_fits(value, name, slot, evaluate) for name, slot in (*zip(names, term.positional, strict=True), *term.fields)
     )

@@ -93,7 +93,8 @@ class Legend:
 
     def failure(self, place: Place) -> Exception:
         """The exception that ``#`` is in an input line."""
-        if FAIL not in self.block.legend:
+        entry = self.block.legend.get(FAIL)
+        if entry is None or isinstance(entry.meaning, Anything | Pattern):  # these say what is expected, not what goes in
             return SourceFailed("the source failed (#)")
         error = self.make(FAIL, place)
         if isinstance(error, type) and issubclass(error, Exception):

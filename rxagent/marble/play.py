@@ -17,7 +17,7 @@ from reactivex.scheduler import TimeoutScheduler
 
 from rxagent.flow import LoopClock
 from rxagent.marble.block import OUT, Block
-from rxagent.marble.faults import VirtualLoopError, show_duration
+from rxagent.marble.faults import ClockStandsStill, MarbleSyntaxError, Place, VirtualLoopError, show_duration
 from rxagent.marble.loop import Ending, VirtualLoop
 from rxagent.marble.meaning import Control, Failure, Legend, Value
 from rxagent.marble.notation import COMPLETE
@@ -27,6 +27,7 @@ Ts = TypeVarTuple("Ts")
 
 DEFAULT_UNTIL = 3_600_000_000_000
 _MAX_INSTANTS = 100_000
+_MAX_AT_ONCE = 100_000
 
 
 @dataclass(slots=True)
@@ -87,8 +88,8 @@ class _Play:
 
     def run(self, names: dict[str, object]) -> Played:
         self.loop.set_exception_handler(self._report)
-        for source, _ in self.block.imports:
-            exec(source, names)  # noqa: S102 - the block is the test's own code
+        for source, place in self.block.imports:
+            _import(source, place, names)
         legend = Legend(self.block, names)
         self.played.legend = legend
         # First of all at time zero: what is hot may have an event at this very instant.
@@ -99,8 +100,8 @@ class _Play:
         try:
             self.played.ending = self.loop.play(until / 1_000_000_000, self._is_done)
             self._close()
-        except VirtualLoopError as error:  # the clock stands still
-            self.played.raised = self.played.raised or str(error)
+        except (VirtualLoopError, SystemExit) as error:  # the clock stands still, or a callback gives up
+            self._fault(error)
         return self.played
 
     def _begin(self, names: dict[str, object]) -> None:
@@ -108,7 +109,7 @@ class _Play:
             result = eval(self._code(), names)  # noqa: S307 - the block is the test's own code
             self.played.result = result
             outputs = {name: observable(value) for name, value in _named(result).items()}
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._fault(error)
             return
         for name, output in outputs.items():
@@ -135,7 +136,10 @@ class _Play:
         events = self.played.outputs[name]
 
         def on_next(value: object) -> None:
-            events.append((now_ns(self.loop), Value(value)))
+            at = now_ns(self.loop)
+            events.append((at, Value(value)))
+            if len(events) > _MAX_AT_ONCE and events[-_MAX_AT_ONCE][0] == at:  # it would go on for ever
+                raise ClockStandsStill(self.loop.time(), (f"{name} gave {_MAX_AT_ONCE} values at once",))
 
         def on_error(error: Exception) -> None:
             events.append((now_ns(self.loop), Failure(error)))
@@ -198,7 +202,7 @@ class _Play:
 
     def _fault(self, error: BaseException) -> None:
         if self.played.raised is None:
-            self.played.raised = foreign_traceback(error)
+            self.played.raised = str(error) if isinstance(error, VirtualLoopError) else foreign_traceback(error)
 
     def _report(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -206,6 +210,14 @@ class _Play:
             self._fault(error)
         elif self.played.raised is None:
             self.played.raised = str(context.get("message", context))
+
+
+def _import(source: str, place: Place, names: dict[str, object]) -> None:
+    try:
+        exec(compile("\n" * (place.line - 1) + source, place.file, "exec"), names)  # noqa: S102 - the test's own code
+    except Exception as error:
+        shown = foreign_traceback(error).replace("\n", "\n    ")
+        raise MarbleSyntaxError(place, f"{type(error).__name__}: {error}\n    {shown}") from None
 
 
 def _named(result: object) -> dict[str, object]:

@@ -21,6 +21,7 @@ from rxagent.marble.verdict import NOTHING, Verdict, came, final_state, misalign
 from rxagent.marble.vocabulary import WORDS
 
 _FAILURE = re.compile(r"((?:^where|^|\s)\s+)# = .*?(?=\s{2,}\S+ = |$)")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 
 class CannotUpdate(MarbleError):
@@ -100,14 +101,16 @@ def _written(value: object, legend: Legend) -> str:
 
 
 def _escaped(text: str) -> str:
-    return "".join(f"\\{c}" if c in r"\/.^$*+?{}[]|()" else c for c in text).replace("\n", r"\n")
+    escaped = "".join(f"\\{c}" if c in r"\/.^$*+?{}[]|()" else c for c in text).replace("\n", r"\n")
+    return _ADDRESS.sub(r"0x\\w+", escaped)  # where an object lies is another each time
 
 
 def updated_block(verdict: Verdict) -> str:
     """The text of the block with expected lines that hold."""
     block, played = verdict.block, verdict.played
     if played.raised is not None or played.legend is None or played.cut:
-        raise CannotUpdate(f"{block.place}: not updated: {verdict.problems[0]}")
+        why = verdict.problems[-1] if played.cut else verdict.headline
+        raise CannotUpdate(f"{block.place}: not updated: {why.removeprefix(f'{block.place}: ')}")
     writer = _Writer(played.legend)
     rows: dict[int, str] = {}
     for expected in block.expected:
@@ -134,7 +137,8 @@ def updated_block(verdict: Verdict) -> str:
 
 def _head(block: Block, line: int, column: int) -> str:
     """What stands before the marbles of ``line``: the name and the blanks behind it."""
-    return block.text.splitlines()[line - block.place.line][: column - block.place.column]
+    head = block.text.splitlines()[line - block.place.line][: column - block.place.column]
+    return head if head[-1:].isspace() else f"{head:<8} "
 
 
 def _update_states(verdict: Verdict, rows: dict[int, str], lines: list[str]) -> None:

@@ -33,7 +33,9 @@ class Verdict:
         first = next((c for c in self.comparisons if c.difference is not None), None)
         if first is not None and first.difference is not None:
             return f"{first.name} {first.difference.sentence}"
-        return self.problems[0].strip().splitlines()[0 if self.played.raised is None else -1].strip() if self.problems else ""
+        if self.played.raised is not None:  # behind the indented frames stands what was raised
+            return next((line for line in self.played.raised.splitlines() if line[:1].strip()), "the pipeline raised")
+        return self.problems[0].strip().splitlines()[0].strip() if self.problems else ""
 
     @property
     def holds(self) -> bool:

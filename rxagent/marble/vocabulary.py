@@ -4,7 +4,8 @@ Every `AgentEvent` and `ModelEvent` is a word (its ``type``), besides the short 
 """
 
 import ast
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import cast, get_args
 
@@ -87,10 +88,23 @@ _PRINCIPAL: dict[str, tuple[tuple[str, ...], ...]] = {
 Evaluate = Callable[[Literal], object]
 
 
-def principal(word: str, count: int, named: Collection[str] = ()) -> tuple[str, ...]:
-    """The fields that ``count`` positional arguments of ``word`` mean beside the ``named`` ones; empty: so many mean nothing."""
-    word = SHORT.get(word, word)
-    if word in _PRINCIPAL:
+def principal(word: str, given: Sequence[Slot], named: Collection[str] = ()) -> tuple[str, ...]:
+    """The fields that the positional arguments of ``word`` mean beside the ``named`` ones.
+
+    Raises ``ValueError`` if so many mean nothing.
+    """
+    names = meanings(SHORT.get(word, word), given, named)
+    if len(names) < len(given):
+        raise ValueError(f"{word} takes fewer values without a name; write field=value")
+    return names
+
+
+def meanings(word: str, given: Sequence[Slot], named: Collection[str] = ()) -> tuple[str, ...]:
+    """As `principal` for the full ``word``, but empty if so many mean nothing."""
+    count = len(given)
+    if word in ("tool_end", "tool_update") and count == 1 and _is_name(given[0]):
+        options: tuple[tuple[str, ...], ...] = (("tool_name",),)
+    elif word in _PRINCIPAL:
         options = _PRINCIPAL[word]
     elif word in ROLES:
         options = (("text",),)
@@ -100,6 +114,21 @@ def principal(word: str, count: int, named: Collection[str] = ()) -> tuple[str, 
         options = (tuple(names),)
     fitting = (names[:count] for names in options if len(names) >= count)
     return next((names for names in fitting if not set(names) & set(named)), ())
+
+
+def _is_name(slot: Slot) -> bool:
+    """Whether ``slot`` is a bare word, or a call such as ``add(2, 2)``: a tool's, not what it returned."""
+    if not isinstance(slot, Literal) or slot.source in ("True", "False", "None"):
+        return False
+    return re.fullmatch(r"[A-Za-z_][\w-]*(\(.*\))?", slot.source, re.DOTALL) is not None
+
+
+def check_fields(term: Term, kind: type) -> None:
+    """Raise ``ValueError`` if ``term`` names a field that ``kind`` has not."""
+    unknown = next((name for name, _ in term.fields if not hasattr(kind, name.partition(".")[0].partition("[")[0])), None)
+    if unknown is not None:
+        known = ", ".join(f.name for f in fields(kind) if f.name not in ("seq", "type"))
+        raise ValueError(f"{term.word} has no field {unknown!r}; expected one of {known}")
 
 
 def make(term: Term, evaluate: Evaluate) -> object:  # noqa: PLR0911 - one return for each kind of word
@@ -121,8 +150,9 @@ def make(term: Term, evaluate: Evaluate) -> object:  # noqa: PLR0911 - one retur
     if term.word in ROLES:
         raise ValueError(f"{term.word} can be expected, but it can't stand in an input")
     kind = CLASSES[SHORT.get(term.word, term.word)]
-    names = principal(term.word, len(values), named)
-    if len(names) < len(values) or any("." in name for name in names):
+    check_fields(term, kind)
+    names = principal(term.word, term.positional, named)
+    if any("." in name for name in names):
         raise ValueError(f"{term.word} takes fewer values without a name; write field=value")
     return kind(**dict(zip(names, values, strict=True)), **named)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rxagent.marble.faults import MarbleSyntaxError, show_duration
+from rxagent.marble.faults import MarbleSyntaxError, Place, show_duration
 from rxagent.marble.markdown import Fenced
 from rxagent.marble.play import play
 from rxagent.marble.reading import read_block
@@ -48,11 +48,11 @@ class MarbleItem(pytest.Item):
         update = bool(self.config.getoption("--marble-update"))
         if verdict.holds and not (update and misaligned(block, verdict.played)):
             for entry in block.unused():
-                warnings.warn(UnusedLegendWarning(f"{entry.place}: nothing uses {entry.symbol}"), stacklevel=1)
+                _warn(UnusedLegendWarning(f"{entry.place}: nothing uses {entry.symbol}"), entry.place)
             for given, begins in misaligned(block, verdict.played):
                 what = f"{given.name} begins at {show_duration(begins)}, and is drawn elsewhere"
                 hint = "dots only align, - is a frame; --marble-update aligns"
-                warnings.warn(MisalignedWarning(f"{given.line.place}: {what} ({hint})"), stacklevel=1)
+                _warn(MisalignedWarning(f"{given.line.place}: {what} ({hint})"), given.line.place)
             return
         why_not = self._update(verdict) if update else None
         if why_not is not None or not update:
@@ -82,6 +82,11 @@ class MarbleItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Where the block stands."""
         return self.path, self.fenced.place.line - 1, self.name
+
+
+def _warn(warning: Warning, place: Place) -> None:
+    """Warn about a line of the Markdown file, not of this module."""
+    warnings.warn_explicit(warning, None, place.file, place.line)
 
 
 def run_setup(setup: Fenced, names: dict[str, object]) -> None:

@@ -344,3 +344,61 @@ def test_update_leaves_the_rest_of_the_file_alone():
     text = "# T\r\n\r\n```marble\r\n> a\r\nout b\r\n```\r\n\r\nprose  \r\n"
     fenced = Fenced("T", Place("x.md", 4), "> a\nout b")
     assert updated_text(text, [(fenced, "> a\nout c\nwhere c = 1")]) == text.replace("out b\r\n", "out c\r\nwhere c = 1\r\n")
+
+
+def test_a_bare_word_behind_the_end_of_a_tool_is_the_tools_name():
+    ran = "model c|\nmodel.2 |\nadd R|\n> run('x', model=model, tools=[add])\ntools -@\n"
+    legend = "where c = call add()  R = result 'sum'  s = tool_start add  @ = s r  r = "
+    assert problems(ran + legend + "tool_end add") == ""
+    assert problems(ran + legend + "tool_end sub") != ""
+    assert problems(ran + legend + 'tool_end "sum"') == ""
+
+
+def test_a_field_that_an_input_does_not_have_is_an_error_that_names_those_it_has():
+    with pytest.raises(
+        MarbleSyntaxError, match=r"x.md:1:7: a can't stand in an input: text has no field 'foo'; expected one of text"
+    ):
+        judged("model a|\n> model\nout a|\nwhere a = text 'He' foo=3")
+
+
+def test_an_import_that_fails_is_shown_at_its_line_without_the_frames_of_the_plugin():
+    with pytest.raises(MarbleSyntaxError, match=r"(?s)^x.md:1:1: ModuleNotFoundError: No module named 'no_such'") as caught:
+        judged("from no_such import x\n> x\nout |")
+    assert "play.py" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["exit(3)", "source.pipe(rxops.map(lambda _: exit(3)))", "(asyncio.get_running_loop().call_soon(exit, 3), source)[1]"],
+)
+def test_code_that_exits_is_a_pipeline_that_raised(expression: str):
+    verdict = judged(f"source a|\n> {expression}\nout a|\nwhere a = symbol")
+    assert verdict.headline == "SystemExit: 3"
+    assert "x.md:2:3: the pipeline raised" in verdict.problems[0]
+
+
+def test_values_without_end_at_one_instant_are_cut_and_called_that():
+    verdict = judged("> rx.repeat_value(1, -1)\nout 1\nwhere 1 = number")
+    assert verdict.headline.startswith("the clock stands still at 0ms")
+    assert "out gave 100000 values at once" in verdict.problems[0]
+
+
+def test_update_keeps_a_blank_behind_the_name_of_an_empty_line():
+    assert "\nout      -a|\n" in mended("source -a|\n> source\nout\nwhere a = symbol")
+
+
+def test_update_of_a_failure_leaves_the_failing_input_as_it_is():
+    text = mended("source a#\n> source.pipe(rxops.map(lambda _: 1 / 0))\nout a|\nwhere a = symbol")
+    assert "# = ~ /ZeroDivisionError: division by zero/" in text
+    assert holds(text)
+
+
+def test_update_writes_no_address_of_an_object():
+    text = mended("source a|\n> source.pipe(rxops.map(lambda _: object()))\nout a|\nwhere a = symbol")
+    assert r"<object object at 0x\w+>" in text
+    assert holds(text)
+
+
+def test_a_refused_update_says_why_in_one_line():
+    with pytest.raises(CannotUpdate, match=r"^x.md:1:1: not updated: the block never ended and was cut at 1000s[^\n]*$"):
+        mended("> rx.interval(0.01)\nout |")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rxagent.marble.block import Block
 from rxagent.marble.faults import MarbleSyntaxError, Place
+from rxagent.marble.markdown import read_document
 from rxagent.marble.notation import duration, read_line, write_line
 from rxagent.marble.reading import read_block
 from rxagent.marble.vocabulary import WORDS
@@ -172,6 +173,9 @@ def test_an_unused_entry_of_the_legend_is_known():
         (GOOD + "  G = a a  H = G a", "13:23", "'G' is itself a group"),
         (GOOD + "  G = | a", "13:14", "after the end"),
         (GOOD + "  x = number", "13:18", "'x' is no digit"),
+        (GOOD + "  G = q a", "13:18", "unknown symbol 'q'"),
+        (GOOD + "  b = txt 'x'", "13:", "did you mean the word text?"),
+        (GOOD + "  b = 1 c = 2", "13:", "two blanks or more apart"),
         ("source -G\n> source\nout -a|\nwhere a = 1  b = 2  G = a b\nwhere nonsense", "14:7", "expected  symbol = value"),
     ],
 )
@@ -185,3 +189,40 @@ def test_malformed_blocks_are_refused_at_their_place(text: str, where: str, what
 def test_no_text_makes_the_parser_crash(text: str):
     refused = refusal(text)
     assert refused is None or (refused.place.file == "specs/x.md" and refused.place.line >= 10)
+
+
+def test_blocks_are_found_under_every_kind_of_heading_and_whatever_their_fences_say_besides():
+    text = """\
+Underlined
+==========
+
+```marble title="a"
+> a
+```
+
+## Part :: one
+
+~~~ marble
+> b
+~~~
+
+Inner
+---
+
+```marble
+> c
+```
+
+* no heading
+---
+
+```marbles
+> d
+```
+"""
+    document = read_document(text, "x.md")
+    assert [(b.title, b.section, b.text) for b in document.blocks] == [
+        ("Underlined", "", "> a"),
+        ("Part : one", "Underlined", "> b"),
+        ("Inner", "Underlined", "> c"),
+    ]
