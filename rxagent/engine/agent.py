@@ -17,7 +17,8 @@ from rxagent.events import (
     ErrorInfo,
     SessionReset,
 )
-from rxagent.flow import Direct, Fault, OnFault
+from rxagent.flow import Fault, OnFault
+from rxagent.flow.direct import Direct
 from rxagent.messages import (
     AnyMessage,
     AssistantMessage,

@@ -10,7 +10,6 @@ from rxagent.flow.clock import LoopClock
 from rxagent.flow.conflate import conflate
 from rxagent.flow.debounce import debounce
 from rxagent.flow.delay import delay
-from rxagent.flow.direct import Direct
 from rxagent.flow.emission import Gate, Pending, emit, publish, start_budget
 from rxagent.flow.faults import Fault, OnFault, print_fault
 from rxagent.flow.frames import frames
@@ -27,7 +26,6 @@ from rxagent.flow.to_aiter import ObservableIterator, to_aiter
 
 __all__ = [
     "Hub",
-    "Direct",
     "Replay",
     "Fault",
     "OnFault",

@@ -6,7 +6,7 @@ from typing import TypeVar
 from reactivex import Observable, abc
 
 from rxagent.events import agent as e
-from rxagent.flow import Direct
+from rxagent.flow.direct import Direct
 
 T = TypeVar("T")
 OnEvent = Callable[[e.AnyEvent], None]

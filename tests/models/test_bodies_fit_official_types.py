@@ -1,5 +1,4 @@
 """Bodies of the wires, checked against the types of the vendors' own SDKs."""
-# ruff: noqa: E501 - transcripts and schemas, one value a line
 
 import functools
 from collections.abc import Iterable

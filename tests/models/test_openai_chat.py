@@ -1,5 +1,4 @@
 """Requests of the chat wire: what goes where, and that OpenAI's own types take it."""
-# ruff: noqa: E501 - transcripts, one value a line
 
 import pytest
 from pydantic import TypeAdapter

@@ -1,5 +1,4 @@
 """What the wires write: thinking by model, cache marks, replay in place, ids, images, structured output."""
-# ruff: noqa: E501 - one value, one line
 
 import itertools
 

@@ -1,5 +1,4 @@
 """Schemas rewritten for vendors: only what they take, nothing lost that can be said."""
-# ruff: noqa: E501 - one value, one line
 
 from typing import Literal
 
