@@ -17,6 +17,11 @@ def no_model(name):
     raise UnknownModel(f"no provider serves {name!r}")
 
 
+def drawn(cell, look):
+    """A cell's lines, without a trace in the cell."""
+    return cell.lines(look) if cell.is_drawn(look) else cell.draw(look)
+
+
 class Talk:
     """The app and its pilot."""
 
@@ -31,7 +36,7 @@ class Talk:
     def text(self):
         """All lines of the transcript, as they are drawn."""
         view = self.app.transcript
-        return "\n".join(strip.text.rstrip() for cell in view.cells for strip in cell.lines(view._look))
+        return "\n".join(strip.text.rstrip() for cell in view.cells for strip in drawn(cell, view._look))
 
     @property
     def screen(self):

@@ -30,6 +30,7 @@ from rxagent.messages import UserMessage
 
 PERIOD = 1 / 20  # seconds between frames
 SLOW_PERIOD = 1 / 10
+CAPACITY = 1024  # events of a frame: more of them hold the run, not the keyboard
 TICK = 0.1  # seconds between two looks at the clock
 SLOW_TICK = 0.4
 AGAIN = 2.0  # seconds in which a second ctrl+c quits
@@ -81,7 +82,7 @@ class ChatApp(ChatWindow):
         self.story = Story(self.transcript, clock=self.options.clock)
         period = SLOW_PERIOD if self.options.slow_line else PERIOD
         self._watching = [
-            agent.events.pipe(on_textual(self.transcript, period=period)).subscribe(self._frame),
+            agent.events.pipe(on_textual(self.transcript, period=period, capacity=CAPACITY)).subscribe(self._frame),
             agent.errors.subscribe(self._observer_failed),
         ]
         if log:

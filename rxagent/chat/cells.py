@@ -34,7 +34,7 @@ class Cell:
         self.index = -1  # its place in the transcript, -1 outside of one
         self.on_change: Callable[[Cell], None] | None = None
         self._look: Look | None = None
-        self._strips: list[Strip] = []
+        self._strips: list[Strip] | None = None
 
     def changed(self) -> None:
         """It has to be drawn again."""
@@ -48,15 +48,20 @@ class Cell:
 
     def lines(self, look: Look) -> list[Strip]:
         """Its lines, drawn when they must be."""
-        if self._look is not look:
+        if self._strips is None or self._look is not look:
             self._strips = self.draw(look)
             self._look = look
         return self._strips
 
     @property
     def height(self) -> int:
-        """How many lines it had when it was drawn last."""
-        return len(self._strips)
+        """How many lines it had when it was drawn last; a guess before that."""
+        return self.guess if self._strips is None else len(self._strips)
+
+    @property
+    def guess(self) -> int:
+        """How many lines it may have, before it is drawn."""
+        return 1
 
     def draw(self, look: Look) -> list[Strip]:
         """Its lines, each of the look's full width."""
@@ -109,11 +114,16 @@ class UserCell(Cell):
 
 
 class BlockCell(Cell):
-    """A finished block of Markdown. ``first``: the answer begins here."""
+    """A finished block of Markdown."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
         self.source = source
+
+    @property
+    def guess(self) -> int:
+        """See `Cell`."""
+        return max(1, self.source.strip("\n").count("\n") + len(self.source) // 100)
 
     def draw(self, look: Look) -> list[Strip]:
         """See `Cell`."""

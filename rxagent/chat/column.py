@@ -1,7 +1,8 @@
 """`CellColumn`: cells as lines of a window that scrolls. What a frame costs depends on what changed, not on the length.
 
 - A cell is drawn when it changes; a finished one never again, unless the window's width or the colours change.
-- After such a change the visible cells are drawn at once, the others in slices, and the reader's place is kept.
+- After such a change, or when much comes at once, what fills the window is drawn at once, the rest in slices.
+- The reader's place is kept, whatever happens above it.
 - It follows its end until the reader scrolls away from it.
 """
 
@@ -18,7 +19,7 @@ from textual.strip import Strip
 from rxagent.chat.cells import Cell
 from rxagent.chat.look import DARK, Look, Palette
 
-SLICE = 0.004  # seconds of drawing at a time, for what nobody sees yet
+SLICE = 0.008  # seconds of drawing at a time, for what nobody sees yet
 PAUSE = 0.02  # seconds between two slices
 _NOTHING = sys.maxsize
 
@@ -105,28 +106,37 @@ class CellColumn(ScrollView):
     # -- layout
 
     def flush(self) -> None:
-        """Draws what changed and puts everything in its place."""
+        """Draws what changed, a window of it at most, and puts everything in its place."""
         self._flush_due = False
-        dirty, self._dirty = self._dirty, set()
-        still: list[Cell] = []
-        for cell in dirty:
-            height = cell.height
-            self._draw(cell)
-            if cell.height != height:
-                self._moved = min(self._moved, cell.index)
-            still.append(cell)
+        dirty = sorted(self._dirty, key=lambda cell: cell.index)
+        self._dirty.clear()
+        later, rows = len(dirty), self.size.height + 2
+        while later and rows > 0:  # the newest first: they are what is looked at
+            later -= 1
+            self._draw(dirty[later])
+            rows -= 1 + dirty[later].height
+        self._put_off(dirty[:later])
         if self._moved != _NOTHING:
             self._place(self._moved)
             self._settle(self._place_kept)
             self.refresh()
         else:
-            for cell in still:
+            for cell in dirty:
                 self._refresh_cell(cell)
 
     def _draw(self, cell: Cell) -> None:
         if not cell.is_drawn(self._look):
+            height = cell.height
             cell.lines(self._look)
             self.drawn += 1
+            if cell.height != height:
+                self._moved = min(self._moved, cell.index)
+
+    def _put_off(self, cells: list[Cell]) -> None:
+        """Has cells drawn in slices, the last first."""
+        if cells and not self._stale:
+            self.set_timer(PAUSE, self._draw_slice)
+        self._stale += cells
 
     def _place(self, first: int) -> None:
         """Works out the places of all cells from one on."""
@@ -185,9 +195,8 @@ class CellColumn(ScrollView):
         self.styles.background = look.palette.background
         anchor = self._anchor()
         self._draw_visible(anchor)
-        self._stale = [cell for cell in self.cells if not cell.is_drawn(look)]
-        if self._stale:
-            self.set_timer(PAUSE, self._draw_slice)
+        self._stale.clear()
+        self._put_off([cell for cell in self.cells if not cell.is_drawn(look)])
         self.refresh()
 
     def _draw_visible(self, anchor: tuple[Cell, int] | None) -> None:
@@ -210,8 +219,9 @@ class CellColumn(ScrollView):
             cell = self._stale.pop()
             if cell.index >= 0:
                 self._draw(cell)
-        self._place(0)
-        self._settle(anchor)
+        if self._moved != _NOTHING:
+            self._place(self._moved)
+            self._settle(anchor)
         if self._stale:
             self.set_timer(PAUSE, self._draw_slice)
 
@@ -233,10 +243,7 @@ class CellColumn(ScrollView):
         cell, row = found
         if not cell.is_drawn(self._look):  # a stale one that the reader came to sooner than the slices
             self._schedule()
-            height = cell.height
             self._draw(cell)
-            if cell.height != height:
-                self._moved = min(self._moved, cell.index)
         strips = cell.lines(self._look)
         return strips[row] if row < len(strips) else self._look.blank()
 

@@ -76,6 +76,34 @@ async def test_a_finished_block_is_drawn_once_and_frames_draw_the_tail_alone():
 
 
 @run
+async def test_a_flood_draws_a_window_at_a_time():
+    text = long_answer(200)
+
+    async def turn(_):
+        for at in range(0, len(text), 10):
+            yield TextDelta(text[at : at + 10])
+        yield ResponseEnd()
+
+    async with talk([turn], size=(90, 30)) as t:
+        view, flush, most = t.app.transcript, t.app.transcript.flush, []
+
+        def counted():
+            before = view.drawn
+            flush()
+            most.append(view.drawn - before)
+
+        view.flush = counted
+        await t.type("go")
+        await t.until("part_200")
+        await t.idle()
+        assert max(most) <= 20
+        await t.until(lambda: not view._stale, timeout=60)
+        assert all(cell.is_drawn(view._look) for cell in view.cells)
+        assert sum(view._gap(cell) + cell.height for cell in view.cells) + 1 == view.virtual_size.height
+        assert view.scroll_offset.y == view.max_scroll_y
+
+
+@run
 async def test_streamed_and_replayed_look_the_same():
     text = "Before.\n\n" + long_answer(3) + "- one\n- two\n\n> quoted\n\nthe end"
     async with talk([paced(text, 7)]) as t:
