@@ -21,7 +21,6 @@ FILES = sorted(MARBLES.glob("*.md"))
 NOT_OPERATORS = {
     "flow": {
         "emit_blocking": "blocks a thread; a virtual loop has none",
-        "Direct": "a base class; every operator stands on it",
         "Fault": "a value",
         "OnFault": "a type",
         "print_fault": "prints",
