@@ -51,6 +51,8 @@ class Pen:
         self._place = place
         self._on_gone = on_gone
         self._gone = False
+        with suppress(OSError, ValueError):
+            os.set_blocking(stream.fileno(), True)  # a parent may have left it otherwise; then writing a lot would fail
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")  # a lone surrogate, or a terminal that lacks the letters

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_harness import END, OnTerminal, at, chat, chunk, served, started, texts
+from cli_harness import COMMAND, END, OnTerminal, at, chat, chunk, environment, served, started, texts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals and signals are POSIX")
 SLOW = [*texts("first words"), 60.0, *END]
@@ -118,6 +118,19 @@ def test_twice_leaves_at_once_whatever_a_tool_does(tmp_path):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=3.0)
     assert process.returncode == 130
+
+
+def test_a_pipe_that_does_not_block_gets_all_of_a_long_answer():
+    text = "x" * 400_000
+    with served(chat([*texts(text), *END])) as url:
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        command = [*COMMAND, "run", "hi", *at(url), "-q"]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writing, env=environment())
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            assert answer.read() == text + "\n"
+        assert process.wait(timeout=20) == 0
 
 
 def test_ctrl_c_reaches_a_run_whose_reader_is_slow():
