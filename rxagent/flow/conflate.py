@@ -44,6 +44,6 @@ def conflate(period: float = 1 / 60) -> Callable[[Observable[T]], Observable[T]]
         source    abc·d······e|
         conflate  a··d·······e|   a period is three columns
     """
-    if period <= 0:
+    if not period > 0:
         raise UsageError(f"conflate: period is in seconds and must be above 0, not {period}")
     return paced(lambda observer: _Conflate(observer, period))

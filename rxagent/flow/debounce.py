@@ -43,6 +43,6 @@ def debounce(seconds: float) -> Callable[[Observable[T]], Observable[T]]:
         source    ab····c|
         debounce  ···b··c|     two columns
     """
-    if seconds < 0:
+    if not seconds >= 0:
         raise UsageError(f"debounce: seconds must be 0 or more, not {seconds}")
     return paced(lambda observer: _Debounce(observer, seconds))

@@ -53,7 +53,7 @@ def delay(seconds: float, capacity: int = 8192) -> Callable[[Observable[T]], Obs
         source  a·b·|
         delay   ···a·b·|     three columns
     """
-    if seconds < 0:
+    if not seconds >= 0:
         raise UsageError(f"delay: seconds must be 0 or more, not {seconds}")
     if capacity < 1:
         raise UsageError(f"delay: capacity must be at least 1, not {capacity}")

@@ -63,7 +63,7 @@ def frames(period: float = 1 / 60, max_items: int = 8192) -> Callable[[Observabl
         source  abc·d······e|
         frames  a··(bcd)···e|     a period is three columns
     """
-    if period <= 0:
+    if not period > 0:
         raise UsageError(f"frames: period is in seconds and must be above 0, not {period}")
     if max_items < 1:
         raise UsageError(f"frames: max_items must be at least 1, not {max_items}")

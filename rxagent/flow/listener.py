@@ -39,6 +39,8 @@ class Listener(abc.DisposableBase, Generic[T]):
     ) -> None:
         if capacity < 0:
             raise UsageError(f"capacity must be 0 or more, not {capacity}")
+        if hold_timeout is not None and not hold_timeout > 0:
+            raise UsageError(f"hold_timeout is in seconds and must be above 0, not {hold_timeout}; None waits for ever")
         self._handler = handler
         self._capacity = capacity
         self._hold_timeout = hold_timeout

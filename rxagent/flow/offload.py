@@ -26,6 +26,8 @@ def offload(scheduler: abc.SchedulerBase, capacity: int = 1024) -> Callable[[Obs
     """
     if capacity < 1:
         raise UsageError(f"offload: capacity must be at least 1, not {capacity}")
+    if not hasattr(scheduler, "schedule"):  # a loop or an executor, by an easy slip
+        raise UsageError(f"offload: {scheduler!r} is no scheduler; for an asyncio loop give LoopClock(loop)")
 
     def operator(source: Observable[T]) -> Observable[T]:
         def subscribe(observer: abc.ObserverBase[T], _: abc.SchedulerBase | None = None) -> abc.DisposableBase:

@@ -52,6 +52,6 @@ def sample(seconds: float) -> Callable[[Observable[T]], Observable[T]]:
         source  ab·c······d|
         sample  ··b··c····d|     every three columns
     """
-    if seconds <= 0:
+    if not seconds > 0:
         raise UsageError(f"sample: seconds must be above 0, not {seconds}")
     return paced(lambda observer: _Sample(observer, seconds))

@@ -21,7 +21,7 @@ def throttle_first(seconds: float) -> Callable[[Observable[T]], Observable[T]]:
         source          ab·cd··e|
         throttle_first  a··c···e|     three columns
     """
-    if seconds <= 0:
+    if not seconds > 0:
         raise UsageError(f"throttle_first: seconds must be above 0, not {seconds}")
 
     def operator(source: Observable[T]) -> Observable[T]:

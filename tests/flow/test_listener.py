@@ -323,3 +323,11 @@ def test_a_negative_capacity_is_refused() -> None:
     attempt: Callable[[], object] = lambda: subscribe_async(Hub[int](), handle, capacity=-1)
     with pytest.raises(UsageError, match="capacity"):
         attempt()
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_hold_timeout_of_nothing_is_refused(seconds: float) -> None:
+    async def handle(_: int) -> None: ...
+
+    with pytest.raises(UsageError, match="hold_timeout is in seconds and must be above 0"):
+        subscribe_async(Hub[int](), handle, hold_timeout=seconds)

@@ -298,6 +298,15 @@ def test_a_capacity_below_one_is_refused(capacity: int) -> None:
         offload(ImmediateScheduler(), capacity)
 
 
+def test_a_loop_in_place_of_a_scheduler_is_refused_with_what_to_give_instead() -> None:
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(UsageError, match=r"no scheduler; for an asyncio loop give LoopClock\(loop\)"):
+            offload(loop)  # pyright: ignore[reportArgumentType]
+    finally:
+        loop.close()
+
+
 async def test_unsubscribing_disposes_the_upstream_subscription() -> None:
     gone: list[bool] = []
 

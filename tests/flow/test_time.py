@@ -553,3 +553,10 @@ def test_awaitables_of_the_kit_work_on_a_virtual_loop() -> None:
         assert asyncio.get_running_loop().time() == 3600
 
     virtual(main)
+
+
+@pytest.mark.parametrize("make", [frames, conflate, delay, debounce, sample, throttle_first])
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_a_time_that_is_none_is_refused(make: Callable[[float], object], seconds: float) -> None:
+    with pytest.raises(UsageError, match="must be"):
+        make(seconds)
