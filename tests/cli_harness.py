@@ -146,6 +146,10 @@ def served(app):
         runner = loop.run_until_complete(serve())
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
+        left = asyncio.all_tasks(loop)  # answers that nobody waits for any more
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()
 
     thread = threading.Thread(target=work)
