@@ -110,7 +110,9 @@ class Measure:
 
     def run(self, way: str) -> dict[str, float]:
         self.rig.heartbeat(10, lambda: self.beats.append(time.monotonic()))
-        self.rig.show("ready\n" * 100)  # with scroll bars, fonts and all
+        for _ in range(3):  # with scroll bars, fonts and all
+            self.rig.show("ready\n" * 100)
+            self.rig.settle(0.1)
         self.rig.settle(0.3)
         gc.collect()
         gc.freeze()  # what was imported is not to be looked at again by each full collection

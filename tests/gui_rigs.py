@@ -394,6 +394,7 @@ class QasyncRig(AsyncioRig):
     """Qt's event loop as asyncio's."""
 
     app = None
+    loops = ()  # kept: one that is collected on another thread takes the process down
     lets_go = False
 
     def __init__(self):
@@ -403,6 +404,7 @@ class QasyncRig(AsyncioRig):
 
         QasyncRig.app = QApplication.instance() or QApplication([])
         self.loop = qasync.QEventLoop(self.app)
+        QasyncRig.loops += (self.loop,)
         self.closed = False
 
 

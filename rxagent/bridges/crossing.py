@@ -17,6 +17,7 @@ from rxagent.bridges.frame import Frame
 from rxagent.bridges.port import ClosingPort, Port
 from rxagent.errors import LoopGone, UsageError
 from rxagent.flow.holds import Release, hold
+from rxagent.flow.loops import running_loop
 from rxagent.flow.outlet import Outlet
 from rxagent.state import AgentState
 
@@ -26,6 +27,11 @@ FRAME_SECONDS = 0.008
 """A frame that keeps the GUI thread longer than this makes the next ones shorter."""
 SHORTEST = 256
 """Frames are not made shorter than this many values: what costs so much then is not their number."""
+
+STRETCH = 1024
+"""A source on another thread pauses after this many values without a frame between them …"""
+PAUSE_SECONDS = 0.008
+"""… for this long, or until the frame."""
 
 
 class FrameOutlet(Outlet[Frame[T]]):
@@ -75,6 +81,8 @@ class Crossing(Generic[T]):
         self._period = period
         self._capacity = capacity
         self._low = capacity // 2
+        self._brake = min(STRETCH, capacity)
+        self._pause: Release | None = None
         self._limit = capacity
         self._state = state
         self._queue: deque[tuple[T, AgentState | None]] = deque()
@@ -104,8 +112,8 @@ class Crossing(Generic[T]):
         queue.append((value, None if state is None else state()))
         if not self._active:
             self._activate()
-        if len(queue) >= self._capacity:
-            self._fill()
+        if len(queue) >= self._brake:
+            self._slow_down(len(queue))
 
     def finish(self, error: Exception | None = None) -> None:
         """Deliver the end with, or after, what is queued."""
@@ -121,9 +129,15 @@ class Crossing(Generic[T]):
             self._number += 1
         self._queue.clear()
         self._relax()
+        self._go_on()
         forget, self._forget_close = self._forget_close, None
         if forget is not None:
             forget()
+
+    def _go_on(self) -> None:
+        pause, self._pause = self._pause, None
+        if pause is not None:
+            pause.release()
 
     def lost(self, number: int) -> None:
         """A tick was dropped without its turn: there is no GUI any more."""
@@ -157,6 +171,18 @@ class Crossing(Generic[T]):
         except Exception as error:  # a fault of the port; the agent's thread is the last that should suffer
             self.outlet.report(error, None)
             self.dispose()
+
+    def _slow_down(self, count: int) -> None:
+        if count >= self._capacity:
+            self._fill()
+            return
+        # A source that does nothing but compute keeps the interpreter to itself: each of the GUI's calls into
+        # its toolkit then waits 5 ms to get it back. So it pauses, until the next frame is shown or a moment long.
+        self._brake = min(count + STRETCH, self._capacity)
+        loop = running_loop()
+        if loop is not None and not self._port.is_current():
+            self._pause = pause = hold()
+            loop.call_later(PAUSE_SECONDS, pause.release)
 
     def _fill(self) -> None:
         """The queue is full: the source waits, and an idling GUI needs not wait for its period."""
@@ -201,6 +227,8 @@ class Crossing(Generic[T]):
         started = time.monotonic()
         frame = self._take()
         pending = self.outlet.send(frame)
+        self._brake = min(STRETCH, self._capacity)
+        self._go_on()
         if self._holds:
             self._relax()
         if self.outlet.stopped:

@@ -1,6 +1,10 @@
 """The toolkit-neutral core, the test being the GUI: order, pace, bounds, ends, faults."""
 
+import asyncio
 import threading
+from time import monotonic as real_clock
+from time import sleep as real_sleep
+from types import SimpleNamespace
 
 import pytest
 import reactivex as rx
@@ -9,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reactivex.subject import Subject
 
+from rxagent.bridges import AsyncioPort, on_loop
 from rxagent.bridges import crossing as core
-from rxagent.bridges import on_loop
 from rxagent.errors import UsageError
-from rxagent.flow import Hub, hold, publish
+from rxagent.flow import Hub, emit, hold, publish
 
 PERIOD = 0.25
 
@@ -21,7 +25,7 @@ PERIOD = 0.25
 def clock(monkeypatch):
     """Delivering takes no time, unless the test lets it pass."""
     now = [0.0]
-    monkeypatch.setattr(core.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(core, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
 
 
@@ -428,6 +432,80 @@ def test_a_source_on_another_thread_that_switches_all_the_time(monkeypatch):
     finally:
         sys.setswitchinterval(before)
     assert seen == list(range(5000))
+
+
+class Flood:
+    """A source on the loop of another thread that makes values as fast as they are taken."""
+
+    def __init__(self, port, count, **settings):
+        self.made, self.seen, self.ends = 0, [], []
+        self.hub, self.count = Hub(), count
+        bridge = on_loop(port, **settings)
+        self.hub.pipe(bridge).subscribe(self.seen.append, self.ends.append, lambda: self.ends.append(None))
+        self.thread = threading.Thread(target=lambda: asyncio.run(self.make()), daemon=True)
+        self.thread.start()
+
+    async def make(self):
+        for value in range(self.count):
+            self.made = value + 1
+            await emit(self.hub.on_next, value)
+        self.hub.on_completed()
+
+    def rests_at(self, count):
+        """Waits until it has made so many, and sees whether it makes more."""
+        until = real_clock() + 20
+        while self.made < count and real_clock() < until:
+            real_sleep(0.001)
+        real_sleep(0.05)
+        return self.made == count
+
+
+def test_a_source_that_only_computes_pauses_until_the_next_frame(monkeypatch):
+    monkeypatch.setattr(core, "PAUSE_SECONDS", 1000.0)
+    port = FakePort()
+    flood = Flood(port, 3 * core.STRETCH, period=PERIOD)
+    for n in range(1, 4):
+        assert flood.rests_at(n * core.STRETCH)
+        port.advance(PERIOD)
+    flood.thread.join(20)
+    port.advance(PERIOD)
+    assert [len(frame) for frame in flood.seen][:3] == [core.STRETCH] * 3
+    assert flood.ends == [None]
+
+
+def test_a_gui_that_is_blocked_makes_the_pauses_no_longer():
+    port = FakePort()
+    flood = Flood(port, 6000, capacity=4096)
+    assert flood.rests_at(4096), "only its capacity stops it"
+    while not flood.ends:
+        port.advance(1)
+        real_sleep(0.001)
+    flood.thread.join(20)
+    assert [value for frame in flood.seen for value in frame] == list(range(6000))
+
+
+def test_a_pause_ends_with_the_subscription(monkeypatch):
+    monkeypatch.setattr(core, "PAUSE_SECONDS", 1000.0)
+    port = FakePort()
+    flood = Flood(port, 2 * core.STRETCH)
+    assert flood.rests_at(core.STRETCH)
+    port.close()
+    flood.thread.join(20)
+    assert flood.made == 2 * core.STRETCH
+
+
+def test_a_source_on_the_guis_own_loop_does_not_pause(monkeypatch):
+    monkeypatch.setattr(core, "PAUSE_SECONDS", 1000.0)
+
+    async def main():
+        hub, seen, ended = Hub(), [], asyncio.Event()
+        hub.pipe(on_loop(AsyncioPort(), period=1000)).subscribe(seen.extend, None, ended.set)
+        for value in range(3 * core.STRETCH):
+            await emit(hub.on_next, value)
+        hub.on_completed()
+        return seen
+
+    assert len(asyncio.run(asyncio.wait_for(main(), 20))) < 3 * core.STRETCH, "all of it before the second frame"
 
 
 @pytest.mark.parametrize(("name", "value"), [("period", 0), ("period", -1), ("capacity", 0)])
