@@ -9,7 +9,7 @@ from rxagent.errors import UsageError
 
 
 def start(arguments: Namespace) -> int:
-    """Writes an SVG for each block; without a directory, lists them."""
+    """Writes an SVG for each block; without --svg, lists them."""
     from rxagent.marble.draw import draw_file
 
     path = Path(arguments.file)
@@ -21,7 +21,7 @@ def start(arguments: Namespace) -> int:
     if directory is None:
         sys.stdout.writelines(f"{title}\n" for title, _ in drawings)
         return 0
-    target = Path(directory)
+    target = Path(directory or f"{path.stem}-svg")
     try:
         target.mkdir(parents=True, exist_ok=True)
         for number, (title, svg) in enumerate(drawings, 1):
@@ -29,5 +29,5 @@ def start(arguments: Namespace) -> int:
             (target / name).write_text(svg, encoding="utf-8")
             sys.stdout.write(f"{target / name}\n")
     except OSError as error:
-        raise UsageError(f"{directory!r} can't be written to: {error.strerror}") from error
+        raise UsageError(f"{str(target)!r} can't be written to: {error.strerror}") from error
     return 0

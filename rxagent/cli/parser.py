@@ -106,7 +106,8 @@ def _drawings(add: Add) -> None:
     marbles = add("marbles", help="draw the marble blocks of a Markdown file")
     marbles.set_defaults(module="marbles")
     marbles.add_argument("file", metavar="FILE", help="a Markdown file with marble blocks")
-    marbles.add_argument("--svg", metavar="DIRECTORY", help="write an SVG for each block; without it, list them")
+    svg_help = "write an SVG for each block, into FILE's name and -svg unless a directory is given; without it, list them"
+    marbles.add_argument("--svg", nargs="?", const="", metavar="DIRECTORY", help=svg_help)
     models = add("models", help="list what --model understands")
     models.set_defaults(module="models")
 

@@ -178,10 +178,14 @@ def _new_symbol(c: Comparison, meaning: str) -> str:
     return known
 
 
+_ALIKE = frozenset("ΕΖΗΙΚΜΝΟΡΤΥΧΪΫκνορτυχВЕЗКМНОРСТУХаеорсух")  # letters that look like Latin ones, or digits
+
+
 def fresh_symbol(meaning: str, taken: set[str]) -> str:
     """A symbol not yet taken, after the first letter of what it means where that is free; raises ``LookupError``."""
     quoted = meaning.partition("'")[2] or meaning.partition('"')[2] or meaning
-    further = map(chr, (*range(0x391, 0x3CA), *range(0x410, 0x450), *range(0xC0, 0x250), *range(0x10D0, 0x10F1)))
+    ranges = (range(0x393, 0x3CA), range(0x411, 0x450), range(0xC0, 0x250), range(0x10D0, 0x10F1))
+    further = (c for c in map(chr, chain(*ranges)) if c not in _ALIKE)
     words = chain(quoted, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", further)
     found = next((w for w in words if is_symbol(w) and w.isalnum() and w not in taken and w not in CONTROL), None)
     if found is None:

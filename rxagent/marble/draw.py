@@ -63,7 +63,7 @@ def draw_block(block: Block) -> str:
     for n, system in enumerate(systems):
         y = _ruler(svg, system, axis, (label, y))
         for below in (False, True):
-            for lane in (lane for lane in lanes if lane.below is below):
+            for lane in (lane for lane in lanes if lane.below is below and (n == 0 or _goes_on(lane, system))):
                 _draw_lane(svg, lane, system, (label, y), colours)
                 y += _LANE
             if not below and n == 0:
@@ -127,6 +127,11 @@ def _ruler(svg: Svg, system: _System, axis: Axis, at: tuple[float, float]) -> fl
             svg.line((here, y + 14), (here, y + 18), QUIET_INK, 1)
             free = here + width_of(words, 10) + 12
     return y + 22
+
+
+def _goes_on(lane: _Lane, system: _System) -> bool:
+    """Whether there is something of ``lane`` in a further row of the page."""
+    return lane.begins <= system.columns[-1].at and (lane.ends is None or lane.ends >= system.columns[0].at)
 
 
 def _draw_lane(svg: Svg, lane: _Lane, system: _System, at: tuple[float, float], colours: dict[str, str]) -> None:

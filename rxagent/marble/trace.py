@@ -5,7 +5,7 @@ from html import escape
 from string import Template
 
 from rxagent.events import AnyEvent, EventReader
-from rxagent.marble.svg import INK, QUIET_INK, Svg, clipped, width_of
+from rxagent.marble.svg import INK, PAPER, QUIET_INK, Svg, clipped, width_of
 from rxagent.marble.timeline import Bar, Lane, Timeline, lane_heading, timeline
 
 _LANE = 30.0
@@ -25,8 +25,8 @@ def trace_svg(events: Sequence[AnyEvent], title: str = "") -> str:
     """The run as an SVG document; a long one continues in further rows."""
     line = timeline(events)
     rows = max(int(-(-line.width // _PAGE)), 1)
-    width = min(line.width, _PAGE)
-    return _draw(line, title, [(n * _PAGE, n * _PAGE + width) for n in range(rows)])
+    width = line.width / rows  # rows of one width: no row is left with the last few events
+    return _draw(line, title, [(n * width, (n + 1) * width) for n in range(rows)])
 
 
 def trace_html(events: Sequence[AnyEvent], title: str = "run") -> str:
@@ -44,14 +44,26 @@ def _draw(line: Timeline, title: str, rows: list[tuple[float, float]]) -> str:
     if title:
         svg.text((_MARGIN, y + 14), title, size=15)
         y += 26
+    top, names = y, list[tuple[float, str]]()
     for window in rows:
         _ruler(svg, line, window, (left, y))
         y += _RULER
         for lane, heading in zip(line.lanes, headings, strict=True):
-            _lane(svg, lane, heading, window, (left, y))
-            y += _LANE
+            if any(_shows(bar, window) for bar in lane.bars):
+                names.append((y + _LANE / 2 + 4, heading))
+                _lane(svg, lane, window, (left, y))
+                y += _LANE
         y += _MARGIN
+    svg.parts.append('<g id="names">')  # above all else: a page that scrolls keeps them in view
+    svg.rect((0, top), (left - 4, y - top), PAPER)
+    for at, heading in names:
+        svg.text((left - _MARGIN, at), heading, anchor="end")
+    svg.parts.append("</g>")
     return svg.document(left + max(b - a for a, b in rows) + _MARGIN, max(y, 60))
+
+
+def _shows(bar: Bar, window: tuple[float, float]) -> bool:
+    return bar.x0 < window[1] and max(bar.x1, bar.x0 + 4) > window[0]
 
 
 def _ruler(svg: Svg, line: Timeline, window: tuple[float, float], at: tuple[float, float]) -> None:
@@ -67,20 +79,19 @@ def _ruler(svg: Svg, line: Timeline, window: tuple[float, float], at: tuple[floa
             free = here + max(width_of(words, 10) + 16, 90)
 
 
-def _lane(svg: Svg, lane: Lane, heading: str, window: tuple[float, float], at: tuple[float, float]) -> None:
+def _lane(svg: Svg, lane: Lane, window: tuple[float, float], at: tuple[float, float]) -> None:
     left, top = at
     begin, end = window
     middle = top + _LANE / 2
-    svg.text((left - _MARGIN, middle + 4), heading, anchor="end")
     svg.dashed((left, middle), (left + end - begin, middle), "#d9e0e7")
-    bars = [bar for bar in lane.bars if bar.x1 >= begin and bar.x0 < end]
+    bars = [bar for bar in lane.bars if _shows(bar, window)]
     for n, bar in enumerate(bars):
         following = min(bars[n + 1].x0, end) if n + 1 < len(bars) else end
         _bar(svg, bar, window, (left, middle), following)
     for x in lane.ticks:
         if begin <= x < end:
             here = left + x - begin
-            svg.line((here, middle + _BAR / 2 - 4), (here, middle + _BAR / 2), "#ffffff", 1)
+            svg.line((here, middle + _BAR / 2 - 3), (here, middle + _BAR / 2), "#ffffff", 1)
 
 
 def _bar(svg: Svg, bar: Bar, window: tuple[float, float], at: tuple[float, float], following: float) -> None:
@@ -91,15 +102,14 @@ def _bar(svg: Svg, bar: Bar, window: tuple[float, float], at: tuple[float, float
     here = left + x0 - begin
     svg.rect((here, middle - _BAR / 2), (x1 - x0, _BAR), bar.colour)
     svg.title(bar.tip)
-    if bar.x0 < begin:  # the label stands where the bar begins
-        return
-    inside = clipped(bar.label, x1 - x0 - 10, 11)
-    behind = clipped(bar.label, min(following - x1 - 10, _BEHIND), 11)
+    label = bar.label if bar.x0 >= begin else f"… {bar.label}"  # it began in the row before
+    inside = clipped(label, x1 - x0 - 10, 11)
+    behind = clipped(label, min(following - x1 - 10, _BEHIND), 11)
     if len(inside) >= len(behind):
         ink = INK if bar.colour in ("#c5ced8", "#e3b341") else "#ffffff"
-        svg.text((here + 5, middle + 4), inside, size=11, ink=ink)
+        svg.text((here + 5, middle + 3.5), inside, size=11, ink=ink)
     else:
-        svg.text((left + x1 - begin + 5, middle + 4), behind, size=11)
+        svg.text((left + x1 - begin + 5, middle + 3.5), behind, size=11)
 
 
 _PAGE_TEMPLATE = Template("""<!doctype html>
@@ -121,13 +131,17 @@ button { font: inherit; min-width: 2.2em; }
 <script>
 const view = document.getElementById("view"), svg = view.querySelector("svg");
 const width = svg.viewBox.baseVal.width, height = svg.viewBox.baseVal.height;
+const names = document.getElementById("names");
 let zoom = 1;
+const keep = () => names.setAttribute("transform", "translate(" + view.scrollLeft / zoom + ",0)");
+view.addEventListener("scroll", keep);
 function set(next, x = view.clientWidth / 2) {
   const at = (view.scrollLeft + x) / zoom;
   zoom = Math.min(8, Math.max(0.02, next));
   svg.setAttribute("width", width * zoom);
   svg.setAttribute("height", height * zoom);
   view.scrollLeft = at * zoom - x;
+  keep();
   document.getElementById("zoom").textContent = Math.round(zoom * 100) + "%";
 }
 document.getElementById("in").onclick = () => set(zoom * 1.25);

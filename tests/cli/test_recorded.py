@@ -145,6 +145,7 @@ def test_blocks_are_drawn(tmp_path):
     assert called("marbles", "m.md", cwd=tmp_path).stdout == "Late\n"
     assert called("marbles", "m.md", "--svg", "out", cwd=tmp_path).stdout == "out/m-01-late.svg\n"
     assert (tmp_path / "out" / "m-01-late.svg").read_text().startswith("<svg")
+    assert called("marbles", "m.md", "--svg", cwd=tmp_path).stdout == "m-svg/m-01-late.svg\n"
 
 
 def test_models_are_listed_without_their_keys():

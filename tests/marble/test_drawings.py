@@ -64,6 +64,13 @@ def test_long_lines_wrap_and_long_waits_fold():
     assert faults(svg) == []
 
 
+def test_a_line_that_has_ended_is_not_drawn_in_further_rows():
+    block = "# T\n```marble\ns -a|\n> s.pipe(rxops.delay(1))\nout " + "a" * 60 + "|\nwhere a = symbol\n```"
+    (_, svg), *_ = draw_file(block, "x.md")
+    words = [w for w, _ in boxes(svg)[1]]
+    assert (words.count("s"), words.count("out")) == (1, 2)
+
+
 def test_every_symbol_and_every_word_of_the_legend_is_drawn():
     (_, svg), *_ = draw_file(
         "# T\n```marble\ns -a-b#\n> s\nout -a-b#\nwhere a = [1, '<&>']  b = text 'hi'  # = KeyError\n```", "x.md"
@@ -155,6 +162,21 @@ def test_a_long_trace_wraps_and_a_page_scrolls():
     assert boxes(svg)[0][2] == pytest.approx(timeline(events).width, abs=200)
     assert "&lt;run&gt;" in html
     assert not re.search(r"(?:src|href)=|https?://(?!www\.w3\.org/2000/svg)", html)  # self-contained
+
+
+def test_the_rows_of_a_long_trace_are_of_one_width_and_hold_only_what_goes_on_in_them():
+    svg = trace_svg(recorded(), "a run")
+    names = [words for words, _ in boxes(svg)[1] if words in ("run", "turns", "text", "thinking", "search", "queue")]
+    assert names.count("run") > 1
+    assert names.count("thinking") < names.count("run")
+    assert faults(svg) == []
+
+
+def test_the_names_of_the_lanes_stay_in_view_when_a_page_scrolls():
+    html = trace_html(recorded(), "run")
+    names = html[html.index('<g id="names">') : html.index("</g>")]
+    assert ">search<" in names
+    assert html.index("</g>") < html.index("</svg>") < html.index('getElementById("names")')
 
 
 def test_a_log_that_was_cut_is_drawn_as_far_as_it_goes():
