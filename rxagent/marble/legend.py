@@ -189,9 +189,9 @@ def _meaning(  # noqa: PLR0911 - one return for each kind of meaning
     if source.startswith("~"):
         return read_pattern(source, place)
     word = _WORD.match(source)
-    if word and word[0] in words and (word.end() == len(source) or source[word.end()].isspace()):
-        return read_term(source, place)
     try:
+        if word and word[0] in words and (word.end() == len(source) or source[word.end()].isspace()):
+            return read_term(source, place)
         return Expression(check_expression(source, place))
     except MarbleSyntaxError as error:
         if len(tokens) > 1 and defined.intersection(tokens) and all(len(t) == 1 for t in tokens):

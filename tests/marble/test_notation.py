@@ -176,6 +176,7 @@ def test_an_unused_entry_of_the_legend_is_known():
         (GOOD + "  G = q a", "13:18", "unknown symbol 'q'"),
         (GOOD + "  b = txt 'x'", "13:", "did you mean the word text?"),
         (GOOD + "  b = 1 c = 2", "13:", "two blanks or more apart"),
+        (GOOD + "  b = text 'x' c = 2", "13:", "two blanks or more apart"),
         ("source -G\n> source\nout -a|\nwhere a = 1  b = 2  G = a b\nwhere nonsense", "14:7", "expected  symbol = value"),
     ],
 )
