@@ -91,7 +91,7 @@ async def app(characters, report):
             message = self.agent.state.streaming_message
             drawn = self.transcript.drawn
             frames.append((len(message.text) if message else 0, time.process_time(), drawn))
-            if not self.agent.is_running and len(frames) > 10:
+            if self.outcome:
                 report.write_text(json.dumps(frames))
                 self.exit(0)
 

@@ -22,6 +22,11 @@ def drawn(cell, look):
     return cell.lines(look) if cell.is_drawn(look) else cell.draw(look)
 
 
+def text_of(line):
+    """A line's text, without the blanks that fill it."""
+    return "".join(segment.text for segment in line).rstrip()
+
+
 class Talk:
     """The app and its pilot."""
 
@@ -36,7 +41,7 @@ class Talk:
     def text(self):
         """All lines of the transcript, as they are drawn."""
         view = self.app.transcript
-        return "\n".join(strip.text.rstrip() for cell in view.cells for strip in drawn(cell, view._look))
+        return "\n".join(text_of(line) for cell in view.cells for line in drawn(cell, view._look))
 
     @property
     def screen(self):

@@ -90,6 +90,12 @@ class Answer:
             case _:
                 pass
 
+    def tick(self) -> None:
+        """Time passes for the calls that are being written."""
+        for part in self._parts.values():
+            if isinstance(part, ToolCell):
+                part.tick()
+
     def show(self) -> None:
         """Brings the open blocks up to date."""
         for text in self._changed:

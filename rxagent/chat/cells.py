@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
 
-from rxagent.chat.look import Look
+from rxagent.chat.look import Line, Look
 from rxagent.chat.markdown import draw_markdown, draw_plain, fence_of
 from rxagent.chat.text import clean, cut, one_line, words, wrapped
 
@@ -34,7 +33,7 @@ class Cell:
         self.index = -1  # its place in the transcript, -1 outside of one
         self.on_change: Callable[[Cell], None] | None = None
         self._look: Look | None = None
-        self._strips: list[Strip] | None = None
+        self._lines: list[Line] | None = None
 
     def changed(self) -> None:
         """It has to be drawn again."""
@@ -46,24 +45,24 @@ class Cell:
         """Whether its lines are those of this look."""
         return self._look is look
 
-    def lines(self, look: Look) -> list[Strip]:
+    def lines(self, look: Look) -> list[Line]:
         """Its lines, drawn when they must be."""
-        if self._strips is None or self._look is not look:
-            self._strips = self.draw(look)
+        if self._lines is None or self._look is not look:
+            self._lines = self.draw(look)
             self._look = look
-        return self._strips
+        return self._lines
 
     @property
     def height(self) -> int:
         """How many lines it had when it was drawn last; a guess before that."""
-        return self.guess if self._strips is None else len(self._strips)
+        return self.guess if self._lines is None else len(self._lines)
 
     @property
     def guess(self) -> int:
         """How many lines it may have, before it is drawn."""
         return 1
 
-    def draw(self, look: Look) -> list[Strip]:
+    def draw(self, look: Look) -> list[Line]:
         """Its lines, each of the look's full width."""
         raise NotImplementedError
 
@@ -75,9 +74,9 @@ class Cell:
         return False
 
 
-def indented(look: Look, segments: list[Segment], *, fill: Style | None = None) -> Strip:
+def indented(look: Look, segments: list[Segment], *, fill: Style | None = None) -> Line:
     """A line behind the margin."""
-    return look.strip([Segment(" " * MARGIN, look.base), *segments], fill=fill)
+    return look.line([Segment(" " * MARGIN, look.base), *segments], fill=fill)
 
 
 class UserCell(Cell):
@@ -96,7 +95,7 @@ class UserCell(Cell):
         self.folded = not self.folded
         self.changed()
 
-    def draw(self, look: Look) -> list[Strip]:
+    def draw(self, look: Look) -> list[Line]:
         """See `Cell`."""
         palette = look.palette
         shade = Style(color=palette.text, bgcolor=palette.surface)
@@ -107,10 +106,10 @@ class UserCell(Cell):
         if self.folded and len(body) > LONG_PROMPT:
             rest = len(body) - LONG_PROMPT + 1
             body = [*body[: LONG_PROMPT - 1], [Segment(f"… {rest} more lines ▸", note)]]
-        strips = [look.strip([bar, pad, *line], fill=shade) for line in body]
+        lines = [look.line([bar, pad, *line], fill=shade) for line in body]
         if self.note:
-            strips.append(look.strip([bar, pad, Segment(self.note, note)], fill=shade))
-        return strips
+            lines.append(look.line([bar, pad, Segment(self.note, note)], fill=shade))
+        return lines
 
 
 class BlockCell(Cell):
@@ -125,7 +124,7 @@ class BlockCell(Cell):
         """See `Cell`."""
         return max(1, self.source.strip("\n").count("\n") + len(self.source) // 100)
 
-    def draw(self, look: Look) -> list[Strip]:
+    def draw(self, look: Look) -> list[Line]:
         """See `Cell`."""
         return [indented(look, line) for line in draw_markdown(self.source, look, content_width(look))]
 
@@ -145,7 +144,7 @@ class TailCell(Cell):
         self.source = source
         self.changed()
 
-    def draw(self, look: Look) -> list[Strip]:
+    def draw(self, look: Look) -> list[Line]:
         """See `Cell`."""
         if fence_of(self.source) is not None:
             head, _, code = self.source.lstrip("\n").partition("\n")
@@ -162,29 +161,29 @@ class _PlainLines:
         self._split = split  # a line that is too wide
         self._look: Look | None = None
         self._done = 0  # characters of whole lines
-        self._strips: list[Strip] = []
-        self._count = 0  # strips of whole lines
+        self._lines: list[Line] = []
+        self._count = 0  # lines that are whole
 
-    def draw(self, text: str, look: Look, style: Style, lead: Segment) -> list[Strip]:
+    def draw(self, text: str, look: Look, style: Style, lead: Segment) -> list[Line]:
         """The lines of the text, which only grows while the look is the same; ``lead`` begins each."""
         if self._look is not look:
-            self._look, self._done, self._strips, self._count = look, 0, [], 0
-        del self._strips[self._count :]
+            self._look, self._done, self._lines, self._count = look, 0, [], 0
+        del self._lines[self._count :]
         end = text.rfind("\n") + 1
         if end > self._done:
             self._add(text[self._done : end - 1], look, style, lead)
-            self._done, self._count = end, len(self._strips)
+            self._done, self._count = end, len(self._lines)
         if text[end:].strip():
             self._add(text[end:], look, style, lead)
-        return list(self._strips)
+        return list(self._lines)
 
     def _add(self, lines: str, look: Look, style: Style, lead: Segment) -> None:
         width = content_width(look) - 2 * len(lead.text)
         tail = " " * len(lead.text)
         for line in clean(lines).split("\n"):
             for piece in self._split(line, width):
-                strip = Strip([Segment(piece, style)]).adjust_cell_length(width, style)
-                self._strips.append(indented(look, [lead, *strip, Segment(tail, style)]))
+                body = Segment.adjust_line_length([Segment(piece, style)], width, style)
+                self._lines.append(indented(look, [lead, *body, Segment(tail, style)]))
 
 
 class ThoughtCell(Cell):
@@ -222,7 +221,7 @@ class ThoughtCell(Cell):
         self.folded = not self.folded
         self.changed()
 
-    def draw(self, look: Look) -> list[Strip]:
+    def draw(self, look: Look) -> list[Line]:
         """See `Cell`."""
         sign = "▸" if self.folded else "▾"
         word = "Thinking" if self.running else "Thought"
@@ -250,7 +249,7 @@ class NoticeCell(Cell):
         self.colour = colour
         self.hint = hint
 
-    def draw(self, look: Look) -> list[Strip]:
+    def draw(self, look: Look) -> list[Line]:
         """See `Cell`."""
         palette = look.palette
         colour: str = getattr(palette, self.colour)
@@ -262,4 +261,4 @@ class NoticeCell(Cell):
             body.append([Segment(cut(self.hint, content_width(look) - 4), shade + Style(color=palette.muted))])
         bar = Segment(" " * MARGIN if quiet else "▌ ", mark)
         signs = [self.sign, *" " * len(body)]
-        return [look.strip([bar, Segment(f"{sign} ", mark), *line], fill=shade) for sign, line in zip(signs, body, strict=False)]
+        return [look.line([bar, Segment(f"{sign} ", mark), *line], fill=shade) for sign, line in zip(signs, body, strict=False)]

@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from rxagent.chat.cells import Cell
-from rxagent.chat.look import DARK, Look, Palette
+from rxagent.chat.look import DARK, Line, Look, Palette
 
 SLICE = 0.008  # seconds of drawing at a time, for what nobody sees yet
 PAUSE = 0.02  # seconds between two slices
@@ -239,13 +239,16 @@ class CellColumn(ScrollView):
         """A line of the whole."""
         found = self.at(line)
         if found is None or found[1] < 0:
-            return self._look.blank()
+            return self._strip(self._look.blank())
         cell, row = found
         if not cell.is_drawn(self._look):  # a stale one that the reader came to sooner than the slices
             self._schedule()
             self._draw(cell)
-        strips = cell.lines(self._look)
-        return strips[row] if row < len(strips) else self._look.blank()
+        lines = cell.lines(self._look)
+        return self._strip(lines[row] if row < len(lines) else self._look.blank())
+
+    def _strip(self, line: Line) -> Strip:
+        return Strip(line, self._look.width)
 
     # -- the end
 

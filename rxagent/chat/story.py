@@ -73,8 +73,7 @@ class Story:
         for cell in self._running.values():
             cell.tick()
         if self._answer is not None:
-            for cell in self._answer.cells:
-                cell.tick()
+            self._answer.tick()
 
     def note(self, sign: str, text: str, *, colour: str = "muted", hint: str = "") -> NoticeCell:
         """A remark at the end."""

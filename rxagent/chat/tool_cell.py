@@ -10,10 +10,9 @@ from pydantic_core import to_json
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
 
 from rxagent.chat.cells import Cell, content_width, indented
-from rxagent.chat.look import Look
+from rxagent.chat.look import Line, Look
 from rxagent.chat.markdown import draw_plain
 from rxagent.chat.text import count, cut, one_line, seconds
 from rxagent.messages import JsonObject
@@ -89,24 +88,24 @@ class ToolCell(Cell):
 
     # -- how it looks
 
-    def draw(self, look: Look) -> list[Strip]:
+    def draw(self, look: Look) -> list[Line]:
         """See `Cell`."""
-        strips = [self._head(look)]
+        lines = [self._head(look)]
         if self.folded:
             line, style = self._last_word(look)
             if line:
                 room = content_width(look) - 4
-                strips.append(indented(look, [Segment("  └ ", look.faint), Segment(one_line(line, room), style)]))
-            return strips
+                lines.append(indented(look, [Segment("  └ ", look.faint), Segment(one_line(line, room), style)]))
+            return lines
         for title, text, style in self._parts(look):
-            strips.append(indented(look, [Segment("  │ ", look.faint), Segment(title, look.on(look.palette.muted, bold=True))]))
+            lines.append(indented(look, [Segment("  │ ", look.faint), Segment(title, look.on(look.palette.muted, bold=True))]))
             body = draw_plain(text, look, content_width(look) - 6, style)
-            strips += [indented(look, [Segment("  │   ", look.faint), *line]) for line in body[:LONGEST]]
+            lines += [indented(look, [Segment("  │   ", look.faint), *line]) for line in body[:LONGEST]]
             if len(body) > LONGEST:
-                strips.append(indented(look, [Segment(f"  │   … {len(body) - LONGEST} more lines", look.muted)]))
-        return strips
+                lines.append(indented(look, [Segment(f"  │   … {len(body) - LONGEST} more lines", look.muted)]))
+        return lines
 
-    def _head(self, look: Look) -> Strip:
+    def _head(self, look: Look) -> Line:
         palette, width = look.palette, content_width(look)
         sign, colour = self._sign(look)
         right = f" {self._time()} {'▸' if self.folded else '▾'}"

@@ -1,6 +1,7 @@
 """`rxagent chat`: the terminal app."""
 
 import asyncio
+import gc
 import os
 import sys
 from argparse import Namespace
@@ -52,6 +53,8 @@ async def _chat(settings: Settings, arguments: Namespace) -> int:
             is_demo=settings.is_demo,
             slow_line="SSH_CONNECTION" in os.environ,
         )
+        gc.collect()
+        gc.freeze()  # what is loaded stays: the collector, which stops the app, has less to walk
         code = await ChatApp(desk, options).run_async()
         return exits.COMPLETED if code is None else code
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("textual", reason="needs Textual: pip install 'rxagent[chat]'")
 
-from chat_harness import run, talk
+from chat_harness import run, talk, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +33,7 @@ LOOK = Look(DARK, 80)
 
 
 def texts(cell: Cell, look=LOOK):
-    return [strip.text.rstrip() for strip in cell.lines(look)]
+    return [text_of(line) for line in cell.lines(look)]
 
 
 def paced(text, piece=40):
@@ -236,9 +236,9 @@ def test_a_growing_fence_shows_what_it_would_show_at_once(pieces):
 def test_every_line_is_exactly_as_wide_as_the_window(text, width):
     look = Look(LIGHT, width)
     for cell in (BlockCell(text), UserCell(text, "note"), NoticeCell("✗", text, colour="error", hint="hint")):
-        for strip in cell.lines(look):
-            assert strip.cell_length == width
-            assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in strip.text)
+        for line in cell.lines(look):
+            assert sum(segment.cell_length for segment in line) == width
+            assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for segment in line for char in segment.text)
 
 
 def test_markdown_is_drawn_as_such():
