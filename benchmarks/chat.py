@@ -9,6 +9,7 @@ engine's share included; the answer comes at an even pace, so that every frame b
 
 import asyncio
 import fcntl
+import gc
 import json
 import os
 import pathlib
@@ -96,6 +97,8 @@ async def app(characters, report):
                 self.exit(0)
 
     async with MemoryStore() as store:
+        gc.collect()
+        gc.freeze()  # as the command does
         await Measured(Desk(Agent(ScriptedModel([turn])), store), Options(resolve=resolve, prompt="go")).run_async()
 
 
