@@ -167,6 +167,18 @@ class TkRig(Rig):
         self.window.destroy()
 
 
+class TkPollRig(TkRig):
+    """Tk where Tcl can't watch files, as on Windows."""
+
+    def port(self):
+        from rxagent.bridges import tk as module
+
+        module.hasattr = lambda thing, name: name != "createfilehandler" and hasattr(thing, name)
+        port = super().port()
+        assert port._files is None
+        return port
+
+
 class GtkRig(Rig):
     def __init__(self):
         import gi
@@ -459,6 +471,7 @@ RIGS = {
     "qt": QtRig,
     "pyqt": PyQtRig,
     "tk": TkRig,
+    "tk-poll": TkPollRig,
     "textual": TextualRig,
     "asyncio": AsyncioRig,
     "qasync": QasyncRig,

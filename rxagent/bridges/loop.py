@@ -30,10 +30,11 @@ def on_loop(
 
     The first value comes at once, the rest within a period. The end, also an error, comes right
     after a last frame that says ``final``. At most ``capacity`` values are queued: a full queue
-    brings the next frame forward, and holds the source while the GUI can't keep up. A callback
-    that raises is reported (``agent.errors``) and gets the next frame all the same. Disposing, or
-    closing the window, stops at once and lets the source go on. ``state`` is asked along with
-    every value, on the source's thread; `Frame.state` is what it said for the last one.
+    brings the next frame forward, and holds the source while the GUI can't keep up; a source that
+    can't wait makes it grow (put ``overflow`` before). A callback that raises is reported
+    (``agent.errors``) and gets the next frame all the same. Disposing, or closing the window,
+    stops at once and lets the source go on. ``state`` is asked along with every value, on the
+    source's thread; `Frame.state` is what it said for the last one.
 
         source   abc·d······e|
         on_loop  a··(bcd)···e|     on the GUI thread; a period is three columns

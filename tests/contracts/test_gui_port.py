@@ -23,12 +23,13 @@ NEEDS = {
     ),
     "pyqt": ("PyQt6.QtWidgets", "pip install PyQt6"),
     "tk": ("tkinter", "apt install python3-tk"),
+    "tk-poll": ("tkinter", "apt install python3-tk"),
     "textual": ("textual", "pip install 'rxagent[textual]'"),
     "pygame": ("pygame", "pip install 'rxagent[pygame]'"),
     "gtk": ("gi.repository.GLib", "apt install python3-gi gir1.2-gtk-3.0"),
     "wx": ("wx", "apt install python3-wxgtk4.0"),
 }
-ON_A_SCREEN = {"tk", "gtk", "wx"}
+ON_A_SCREEN = {"tk", "tk-poll", "gtk", "wx"}
 SLOWEST = 240
 
 
