@@ -9,7 +9,7 @@ from rxagent.state import AgentState
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Frame(Sequence[T], Generic[T]):
     """The values of one tick, in order; a sequence of them.
 
@@ -29,6 +29,11 @@ class Frame(Sequence[T], Generic[T]):
     last_seq: int | None = None
     final: bool = False
     error: Exception | None = None
+
+    def __repr__(self) -> str:
+        span = "" if self.first_seq is None else f", {self.first_seq} to {self.last_seq}"
+        end = "" if not self.final else ", final" if self.error is None else f", final: {self.error!r}"
+        return f"<Frame of {len(self.events)}{span}{end}>"
 
     def __len__(self) -> int:
         return len(self.events)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reactivex.subject import Subject
 
-from rxagent.bridges import AsyncioPort, on_loop
+from rxagent.bridges import AsyncioPort, Frame, on_loop
 from rxagent.bridges import crossing as core
 from rxagent.errors import UsageError
 from rxagent.flow import Hub, emit, hold, publish
@@ -432,6 +432,14 @@ def test_a_source_on_another_thread_that_switches_all_the_time(monkeypatch):
     finally:
         sys.setswitchinterval(before)
     assert seen == list(range(5000))
+
+
+def test_a_frame_is_a_sequence_that_says_briefly_what_it_is():
+    frame = Frame(("a", "b", "c"), first_seq=4, last_seq=6)
+    assert (len(frame), frame[1], frame[1:], list(frame), "b" in frame) == (3, "b", ("b", "c"), ["a", "b", "c"], True)
+    assert repr(frame) == "<Frame of 3, 4 to 6>"
+    assert repr(Frame(final=True)) == "<Frame of 0, final>"
+    assert repr(Frame(("a",), None, 0, 0, final=True, error=ValueError("x"))) == "<Frame of 1, 0 to 0, final: ValueError('x')>"
 
 
 class Flood:
