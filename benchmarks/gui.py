@@ -56,13 +56,14 @@ class Measure:
 
     def __init__(self, toolkit: str, load: str) -> None:
         sys.path.insert(0, str(TESTS))
-        from gui_rigs import RIGS
+        import gui_rigs
 
         from rxagent import Agent
         from rxagent.bridges import AgentHost
         from rxagent.models import ScriptedModel
 
-        self.rig = RIGS[toolkit]()
+        gui_rigs.LIMIT = 2 * PATIENCE
+        self.rig = gui_rigs.RIGS[toolkit]()
         pace = Pace(*LOADS[load])
         self.host = AgentHost(Agent(ScriptedModel([pace])))
         self.beats: list[float] = []
