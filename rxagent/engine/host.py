@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from rxagent.engine.scope import Scope
 from rxagent.errors import ToolFailed
 from rxagent.events import Custom, Handoff, Interrupt, Origin, ToolUpdate
+from rxagent.flow.loops import on_loop
 from rxagent.messages import AnyMessage, JsonObject, ToolCall
 from rxagent.tools import Told
 
@@ -99,11 +100,7 @@ class Host:
     def _tell(self, event: ToolUpdate | Custom) -> Told:
         if self._ended:
             return Told()
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = False
-        if here:
+        if on_loop(self._loop):
             return Told(self._scope.session.publish(event))
         asyncio.run_coroutine_threadsafe(self._from_thread(event), self._loop).result()
         return Told()

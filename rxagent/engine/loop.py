@@ -30,6 +30,7 @@ from rxagent.events import (
     TurnEnd,
     TurnStart,
 )
+from rxagent.flow.loops import on_loop
 from rxagent.hooks import HookTurn, Stop
 from rxagent.messages import AnyMessage, AssistantMessage, ToolResultMessage
 
@@ -111,11 +112,7 @@ class Loop:
 
     def _on_cancel(self) -> None:
         """Ends whatever the run waits for. Called from any thread."""
-        try:
-            here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            here = False
-        if not here:
+        if not on_loop(self._loop):
             self._loop.call_soon_threadsafe(self._on_cancel)
             return
         self._scope.session.let_go()

@@ -9,6 +9,7 @@ from rxagent.engine.kept import Kept
 from rxagent.errors import LimitReached, NoRunningLoop, RunAborted, RunFailed, RunInterrupted, WouldDeadlock
 from rxagent.events import AgentEnd, AgentStart, AnyEvent, ErrorInfo, Interrupt, Interrupted, MessageUpdate, Origin, Outcome
 from rxagent.flow import Gate, OnFault, Replay, held_here, to_aiter
+from rxagent.flow.loops import wakeup
 from rxagent.messages import AnyMessage, AssistantMessage, Usage
 from rxagent.signals import Signal
 
@@ -168,17 +169,7 @@ class Run(Replay[AnyEvent]):
             self.gate.check("await run")
         if held_here(self.signal):
             raise WouldDeadlock("await run: called from a tool that this run is waiting for. Let the tool return first.")
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def settle() -> None:
-            if not done.done():
-                done.set_result(None)
-
-        def wake() -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(settle)
-
+        done, wake = wakeup()
         self._wakers.append(wake)
         if self.finished:  # it ended on another thread in between
             wake()
