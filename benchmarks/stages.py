@@ -18,7 +18,7 @@ from rxagent.engine.session import Session
 from rxagent.events import AgentStart, Draft, ModelEvent, Origin, message_update
 from rxagent.models.body import BodyReader
 from rxagent.models.openai_chat_stream import ChatDecoder
-from rxagent.models.sse import SseDecoder, SseEvent
+from rxagent.models.sse import SseDecoder, SseEvents
 from rxagent.signals import Signal
 from rxagent.state import AgentState
 
@@ -30,18 +30,19 @@ CHUNKS = [BODY[at : at + 65_536] for at in range(0, len(BODY), 65_536)]
 def split() -> None:
     decoder = SseDecoder(1 << 25)
     for chunk in CHUNKS:
-        events: list[SseEvent] = []
+        events: list[SseEvents] = []
         decoder.feed(chunk, events)
 
 
 def parse() -> None:
     decoder = SseDecoder(1 << 25)
     for chunk in CHUNKS:
-        events: list[SseEvent] = []
+        events: list[SseEvents] = []
         decoder.feed(chunk, events)
-        for _, data in events:
-            if data != b"[DONE]":
-                from_json(data)
+        for _, data, between in events:
+            for each in data.split(between) if between else (data,):
+                if each != b"[DONE]":
+                    from_json(each)
 
 
 def decode() -> list[ModelEvent]:

@@ -114,8 +114,9 @@ class Answer:
         if not self._scope.session.progress.streaming:
             await self._start(draft)
         message = draft.finish(end.stop_reason, usage=end.usage, replay=end.replay)
-        if message.stop_reason in ("stop", "tool_use"):  # whatever the server said, calls mean tool_use
-            message = replace(message, stop_reason="tool_use" if message.tool_calls else "stop")
+        wanted: StopReason = "tool_use" if message.tool_calls else "stop"
+        if message.stop_reason in ("stop", "tool_use") and message.stop_reason != wanted:  # whatever the server said
+            message = replace(message, stop_reason=wanted)
         await self._scope.emit(MessageEnd(message, origin=self._scope.origin))
         self._draft = None
         return message

@@ -140,9 +140,9 @@ class AgentCore:
         loop = running_loop(f"agent.{what}")
         session, progress = self._session, self._session.progress
         session.restart()
-        if progress.next_speaker not in ("", self._acting.name):
-            self._hold(self.find(progress.next_speaker))
         acting = self._acting
+        if progress.next_speaker not in ("", acting.name):
+            acting = self._hold(self.find(progress.next_speaker))
         run_id = progress.run_id if launch.take_up else new_id()
         run = run or self.new_run(session.origin(run_id, acting.name))
         run.begin(session.origin(run_id if launch.take_up else run.run_id, acting.name), session.gate)
@@ -153,11 +153,11 @@ class AgentCore:
         self._scope = scope
         queued = {m.id for m in (*self._inbox.steering, *self._inbox.follow_ups, *progress.inputs)}
         named = tuple(m if m.id in queued else session.identify((m,))[0] for m in launch.messages)
-        drive = self._drive(run, scope, replace(launch, messages=named))
+        drive = self._drive(run, scope, launch, named)
         run.task = loop.create_task(drive, name=f"rxagent run {run.run_id}")
         return run
 
-    async def _drive(self, run: Run, scope: Scope, launch: Launch) -> None:
+    async def _drive(self, run: Run, scope: Scope, launch: Launch, messages: tuple[AnyMessage, ...]) -> None:
         failure: BaseException | None = None
         session = self._session
         forget = run.signal.on_cancel(session.gate.open)  # an abort may come before the loop listens to it
@@ -167,7 +167,7 @@ class AgentCore:
             if pending is not None:
                 await session.settle(pending)
             loop = Loop(scope)
-            await (loop.take_up() if launch.take_up else loop.run(launch.messages, launch.resume))
+            await (loop.take_up() if launch.take_up else loop.run(messages, launch.resume))
             await session.finished()
         except BaseException as error:
             failure = error
@@ -186,7 +186,8 @@ class AgentCore:
     def new_session(self, session_id: str | None = None, journal: Journal | None = None) -> Session:
         """A session of its own for this agent, with the messages it was made with."""
         session = Session(self._initial(()), session_id=session_id, journal=journal, on_fault=self._report)
-        session.state = session.published = self._initial(session.identify(self._seed))
+        if self._seed:
+            session.state = session.published = self._initial(session.identify(self._seed))
         return session
 
     def restored(self, session_id: str, log: Iterable[AnyEvent], journal: Journal | None = None) -> Session:
@@ -240,11 +241,12 @@ class AgentCore:
 
         What was done stays in the transcript; calls nobody knows the end of get an error result that says so.
         """
-        session, acting = self._session, self._acting
+        session = self._session
         deepest_first = sorted(session.branches.values(), key=lambda branch: -len(branch.state.path))
         for each in (*deepest_first, session):
             progress = each.progress
             if progress.run_open:
+                acting = self._acting
                 origin = each.origin(progress.run_id, progress.speaker)
                 scope = Scope(each, acting.setup, acting.config, self._inbox, Signal(), origin)
                 for event in left(scope):
@@ -290,10 +292,11 @@ class AgentCore:
         )
         return Profile(self.name, self._home, config, self._output, self._seed, self.find)
 
-    def _hold(self, profile: Profile) -> None:
+    def _hold(self, profile: Profile) -> Profile:
         """Another agent has the conversation from here on; the limits stay this one's."""
-        self._holder = replace(profile, config=replace(profile.config, limits=self.limits))
+        self._holder = holder = replace(profile, config=replace(profile.config, limits=self.limits))
         self._setup = profile.setup
+        return holder
 
     def _origin(self) -> Origin:
         return self._run.origin if self._run is not None else self._session.origin("", self.name)

@@ -14,8 +14,8 @@ from rxagent.events.draft import PartialMessage
 Delta = TextDelta | ThinkingDelta | ToolCallDelta
 
 
-class _Stretch:
-    """Deltas of one kind and one answer that came one right after the other."""
+class Stretch:
+    """Deltas of one kind and one answer that came one right after the other, up to ``next_seq``."""
 
     __slots__ = ("draft", "kind", "next_seq", "origin", "position", "seq")
 
@@ -27,57 +27,66 @@ class _Stretch:
         self.origin: Origin = event.origin
         self.next_seq = event.seq + 1
 
+    def __len__(self) -> int:
+        return self.next_seq - self.seq
+
     def event(self, offset: int) -> MessageUpdate:
+        """One of the updates, made again."""
         position = self.position + offset
         return message_update(self.draft.delta_at(position), self.draft.message_at(position), self.seq + offset, self.origin)
 
 
 class Kept:
-    """Events in order; append-only. What is read equals what was kept, and need not be the same object."""
+    """Events in order; append-only. What is read equals what was kept, and need not be the same object.
 
-    __slots__ = ("_items", "_last", "_size", "_starts")
+    ``last`` is the stretch that the next event may prolong, by its ``next_seq`` alone.
+    """
+
+    __slots__ = ("_items", "_settled", "_starts", "last")
 
     def __init__(self) -> None:
-        self._items: list[AnyEvent | _Stretch] = []
+        self.last: Stretch | None = None
+        self._items: list[AnyEvent | Stretch] = []
         self._starts: list[int] = []  # the index of each item's first event
-        self._size = 0
-        self._last: _Stretch | None = None
+        self._settled = 0  # events before ``last``
 
     def __len__(self) -> int:
-        return self._size
+        return self._settled if self.last is None else self._settled + len(self.last)
 
     def __getitem__(self, index: int) -> AnyEvent:
+        size = len(self)
         if index < 0:
-            index += self._size
-        if not 0 <= index < self._size:
+            index += size
+        if not 0 <= index < size:
             raise IndexError(index)
         at = bisect_right(self._starts, index) - 1
         item = self._items[at]
-        return item.event(index - self._starts[at]) if isinstance(item, _Stretch) else item
+        return item.event(index - self._starts[at]) if isinstance(item, Stretch) else item
 
     def __iter__(self) -> Iterator[AnyEvent]:
         at = 0
-        while at < self._size:
+        while at < len(self):
             yield self[at]
             at += 1
 
     def append(self, event: AnyEvent) -> None:
         """Keeps the next event."""
+        last = self.last
         if type(event) is MessageUpdate:
-            last = self._last
             # updates of one origin that follow without a gap are of one answer, one after the other
             if last is not None and event.seq == last.next_seq and type(event.delta) is last.kind and event.origin is last.origin:
                 last.next_seq += 1
-                self._size += 1
                 return
             if type(event.message) is PartialMessage and isinstance(event.delta, Delta):
-                self._last = stretch = _Stretch(event.message, event)
-                self._put(stretch)
+                self._put(stretch := Stretch(event.message, event))
+                self.last = stretch
                 return
-        self._last = None
         self._put(event)
+        self._settled += 1
 
-    def _put(self, item: AnyEvent | _Stretch) -> None:
-        self._starts.append(self._size)
+    def _put(self, item: AnyEvent | Stretch) -> None:
+        last, self.last = self.last, None
+        if last is not None:
+            self._settled += len(last)
+        self._starts.append(self._settled)
         self._items.append(item)
-        self._size += 1

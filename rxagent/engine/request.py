@@ -40,33 +40,45 @@ async def prepare(scope: Scope, turn: int) -> ModelRequest:
         messages = _messages("transform_context", await scope.call("transform_context", hook, messages))
     for hook in config.hooks.convert_to_model:
         messages = _messages("convert_to_model", await scope.call("convert_to_model", hook, messages))
+    request = ModelRequest(
+        messages=sendable(messages),
+        system_prompt=setup.system_prompt,
+        tools=tuple(tool.declaration for tool in setup.tools),
+        thinking_level=setup.thinking_level,
+        streaming=config.streaming,
+        output_schema=scope.output.schema if scope.output else None,
+        session_id=scope.session.id,
+    )
+    return await _hooked(scope, request, turn) if config.hooks.prepare_request else request
+
+
+async def _hooked(scope: Scope, request: ModelRequest, turn: int) -> ModelRequest:
+    setup = scope.setup
     wanted = HookRequest(
         model=setup.models[0],
-        system_prompt=setup.system_prompt,
-        thinking_level=setup.thinking_level,
+        system_prompt=request.system_prompt,
+        thinking_level=request.thinking_level,
         tools=setup.tools,
-        messages=sendable(messages),
+        messages=request.messages,
         turn=turn,
         context=scope.hook_context(),
     )
-    for hook in config.hooks.prepare_request:
+    for hook in scope.config.hooks.prepare_request:
         changed = await scope.call("prepare_request", hook, wanted)
         if changed is not None:
             wanted = _checked(changed)
     await _adopt(scope, wanted)
-    return ModelRequest(
+    return replace(
+        request,
         messages=sendable(_messages("prepare_request", wanted.messages)),
         system_prompt=wanted.system_prompt,
         tools=tuple(tool.declaration for tool in setup.tools),
         thinking_level=wanted.thinking_level,
-        streaming=config.streaming,
-        output_schema=scope.output.schema if scope.output else None,
         parallel_tool_calls=wanted.parallel_tool_calls,
         max_tokens=wanted.max_tokens,
         temperature=wanted.temperature,
         headers=wanted.headers,
         options=wanted.options,
-        session_id=scope.session.id,
     )
 
 

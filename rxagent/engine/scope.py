@@ -61,7 +61,7 @@ class Scope:
     output: Output | None = None
     on_fault: OnFault = print_fault
     find: Callable[[str], Profile] = _nobody
-    on_hand_over: Callable[[Profile], None] = _ignored
+    on_hand_over: Callable[[Profile], object] = _ignored
     recovery: Recovery = field(default_factory=Recovery)
     closing: bool = field(default=False, init=False)
     doom: ErrorInfo | None = field(default=None, init=False)

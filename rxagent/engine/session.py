@@ -6,9 +6,8 @@
 """
 
 import asyncio
+import os
 import time
-import uuid
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
@@ -42,7 +41,7 @@ class Journal(Protocol):
 
 def new_id() -> str:
     """An id nobody else has."""
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 def wall_clock() -> Callable[[], float]:
@@ -84,11 +83,11 @@ class Session:
         self.call_ids: set[str] = set()
         self.branches: dict[str, Branch] = {}
         self._send = self._deliver
-        self._late: deque[tuple[AnyEvent, AgentState | None]] = deque()
+        self._late: list[tuple[AnyEvent, AgentState | None]] = []
         self._delivering = False
         self._changed: AgentState | None = None
         self._held: Pending | None = None
-        self._turns: deque[asyncio.Future[None]] = deque()
+        self._turns: list[asyncio.Future[None]] = []
         self.adopt(state.messages)
 
     def adopt(self, messages: Iterable[AnyMessage]) -> None:
@@ -167,8 +166,8 @@ class Session:
             await pending
         finally:
             self._held = None
-            while self._turns:
-                turn = self._turns.popleft()
+            turns, self._turns = self._turns, []
+            for turn in turns:
                 if not turn.done():
                     turn.set_result(None)
 
@@ -210,7 +209,7 @@ class Session:
                 if self.states.observed:
                     self.states.on_next(changed)
             while self._late:
-                self._tell(*self._late.popleft())
+                self._tell(*self._late.pop(0))
         finally:
             self._delivering = False
 

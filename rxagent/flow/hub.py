@@ -102,7 +102,7 @@ class Hub(Observable[T], abc.ObserverBase[T]):
         self._entries: tuple[Entry[T], ...] = ()
         self._on_fault = on_fault or print_fault
         self._busy = False
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: deque[Callable[[], None]] | tuple[()] = ()  # most hubs never need one
         self._ended = False
         self._error: Exception | None = None
 
@@ -133,7 +133,7 @@ class Hub(Observable[T], abc.ObserverBase[T]):
     def on_next(self, value: T) -> None:
         """Deliver ``value`` to every observer; what comes in meanwhile, from within too, waits its turn."""
         if self._busy or self._waiting:
-            self._waiting.append(lambda: self._serve(self._entries, value))
+            self._wait(lambda: self._serve(self._entries, value))
             self._catch_up()
             return
         self._busy = True
@@ -147,7 +147,7 @@ class Hub(Observable[T], abc.ObserverBase[T]):
                 except OBSERVER_FAULTS as error:
                     self.drop(entry, error, value)
         except BaseException:  # a KeyboardInterrupt or the like: what waits must not come later, out of turn
-            self._waiting.clear()
+            self._waiting = ()
             raise
         finally:
             slot.owner = owner
@@ -164,8 +164,14 @@ class Hub(Observable[T], abc.ObserverBase[T]):
         self._end(None)
 
     def _end(self, error: Exception | None) -> None:
-        self._waiting.append(lambda: self._end_now(error))
+        self._wait(lambda: self._end_now(error))
         self._catch_up()
+
+    def _wait(self, call: Callable[[], None]) -> None:
+        with self.lock:
+            if not self._waiting:
+                self._waiting = deque()
+            self._waiting.append(call)
 
     def _end_now(self, error: Exception | None) -> None:
         with self.lock:
@@ -217,14 +223,14 @@ class Hub(Observable[T], abc.ObserverBase[T]):
             try:
                 self._drain()
             except BaseException:
-                self._waiting.clear()
+                self._waiting = ()
                 raise
             finally:
                 self._busy = False
 
     def _drain(self) -> None:
-        while self._waiting:
-            self._waiting.popleft()()
+        while waiting := self._waiting:
+            waiting.popleft()()
 
     def drop(self, entry: Entry[T], error: BaseException, value: object) -> None:
         """Unsubscribe an observer that raised ``error`` on ``value``, and report it."""

@@ -39,7 +39,7 @@ class Replay(Hub[T]):
     def __init__(self, values: Kept[T] | None = None, on_fault: OnFault | None = None) -> None:
         super().__init__(on_fault)
         self.values: Kept[T] = [] if values is None else values
-        self._count = self._sent = len(self.values)
+        self._unsent = 0  # of the values, the last ones, that live subscribers haven't had yet
         self._closing = False
 
     def on_next(self, value: T) -> None:
@@ -48,12 +48,12 @@ class Replay(Hub[T]):
             return
         with self.lock:
             self.values.append(value)
-            self._count += 1
-            waits = self._busy or self._sent + 1 < self._count
-            if not waits:
-                self._sent += 1
-                if not self._entries and not self._waiting:  # kept, and nobody to deliver it to
-                    return
+            waits = self._busy or self._unsent > 0
+            if waits:
+                self._unsent += 1
+            elif not self._entries and not self._waiting:  # kept, and nobody to deliver it to
+                return
+            else:
                 self._busy = True
             entries = self._entries
         if not waits:
@@ -61,7 +61,7 @@ class Replay(Hub[T]):
                 self._serve(entries, value)
             finally:
                 self._busy = False
-        if self._sent < self._count or self._waiting:
+        if self._unsent or self._waiting:
             self._catch_up()
 
     def on_error(self, error: Exception) -> None:
@@ -99,7 +99,7 @@ class Replay(Hub[T]):
     def go_live(self, entry: Entry[T], at: int) -> bool:
         """Make ``entry``, which has had ``at`` values, a live one; false when there are more."""
         with self.lock:
-            if at < self._sent:
+            if at < len(self.values) - self._unsent:
                 return False
             if not self._ended:
                 if entry.live:
@@ -109,7 +109,7 @@ class Replay(Hub[T]):
         return True
 
     def _catch_up(self) -> None:
-        while (self._sent < self._count or self._waiting) and not self._busy:
+        while (self._unsent or self._waiting) and not self._busy:
             self._busy = True
             try:
                 self._deliver_kept()
@@ -121,10 +121,10 @@ class Replay(Hub[T]):
         # The list itself is the queue of re-entrant values: a subscriber that joins in between
         # finds each value either already sent, and reads it, or not yet, and gets it live.
         values = self.values
-        while self._sent < self._count:
+        while self._unsent:
             with self.lock:
-                value = values[self._sent]
-                self._sent += 1
+                value = values[len(values) - self._unsent]
+                self._unsent -= 1
                 entries = self._entries
             self._serve(entries, value)
 

@@ -5,7 +5,7 @@ Headers are not asked: servers get them wrong both ways.
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from pydantic import JsonValue
@@ -15,7 +15,8 @@ from rxagent.events.model import ModelError, ModelEvent
 from rxagent.messages import JsonObject
 from rxagent.models.classify import error_of, error_of_bytes
 from rxagent.models.mend import lenient, without_halves
-from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvent
+from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvents
+from rxagent.models.stencil import each
 from rxagent.models.wire import Decoder
 
 _PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # gzip, and zlib, which HTTP calls deflate
@@ -48,7 +49,7 @@ class BodyReader:
         """The answer is whole; what may follow is worth a moment only."""
         return self._decoder.done or self._decoder.complete or self._is_whole()
 
-    def feed(self, chunk: bytes) -> list[ModelEvent]:
+    def feed(self, chunk: bytes) -> Iterator[ModelEvent]:
         """The events that are complete with these bytes."""
         decoder = self._decoder
         decoder.out = []
@@ -56,18 +57,18 @@ class BodyReader:
             self._careful(chunk)
         else:
             self._stream(chunk)
-        return decoder.out
+        return each(decoder.out)
 
-    def end(self) -> list[ModelEvent]:
+    def end(self) -> Iterator[ModelEvent]:
         """The body is at its end."""
         return self.broken(None)
 
-    def broken(self, failure: ModelError | None) -> list[ModelEvent]:
+    def broken(self, failure: ModelError | None) -> Iterator[ModelEvent]:
         """The body ended, with ``failure`` before its end. The last event is the terminal one."""
         decoder = self._decoder
         decoder.out = []
         if decoder.done:
-            return decoder.out
+            return each(decoder.out)
         if self._gunzip is not None:
             self._careful(b"", last=True)
         if self._head:
@@ -75,16 +76,16 @@ class BodyReader:
         if self._json is not None:
             self._whole(bytes(self._json), failure)
         elif failure is None or failure.kind in ("transport", "protocol"):
-            events: list[SseEvent] = []
+            events: list[SseEvents] = []
             damage = self._decode(None, events)
-            if failure is None or not events or _complete(events[-1][1]):
+            if failure is None or not events or _complete(events[-1].data):
                 self._take(events)
             failure = failure or damage
         if not decoder.done:
             decoder.eof(failure or self._early())
-        return decoder.out
+        return each(decoder.out)
 
-    def refused(self, raw: bytes, status: int, headers: Mapping[str, str]) -> list[ModelEvent]:
+    def refused(self, raw: bytes, status: int, headers: Mapping[str, str]) -> Iterator[ModelEvent]:
         """The server answered with an error status; ``headers`` by lower-case name."""
         if raw.startswith(_PACKED):
             try:
@@ -93,7 +94,7 @@ class BodyReader:
                 raw = b""
         self._decoder.out = []
         self._decoder.fail(error_of_bytes(raw, status, headers))
-        return self._decoder.out
+        return each(self._decoder.out)
 
     def _is_whole(self) -> bool:
         """The body is one whole JSON value, though its end wasn't seen."""
@@ -150,13 +151,13 @@ class BodyReader:
     def _stream(self, chunk: bytes) -> None:
         if not self._any and len(self._seen) < 400:
             self._seen += chunk[:400]
-        events: list[SseEvent] = []
+        events: list[SseEvents] = []
         failure = self._decode(chunk, events)
         self._take(events)
         if failure is not None:
             self._fail(failure)
 
-    def _decode(self, chunk: bytes | None, events: list[SseEvent]) -> ModelError | None:
+    def _decode(self, chunk: bytes | None, events: list[SseEvents]) -> ModelError | None:
         """Decodes a chunk, or what is left at the end; what was decoded before a fault is in ``events``."""
         try:
             if chunk is None:
@@ -169,7 +170,7 @@ class BodyReader:
             return ModelError("protocol", f"the stream is damaged: a line that is no event: {line}", retryable=True)
         return None
 
-    def _take(self, events: list[SseEvent]) -> None:
+    def _take(self, events: list[SseEvents]) -> None:
         if not events:
             return
         self._any = True
@@ -200,7 +201,7 @@ class BodyReader:
         value, replaced = lenient(raw)
         if isinstance(value, list):
             # as a stream, whose events may hold halves of one character
-            self._decoder.feed([("", json.dumps(item).encode()) for item in cast("list[object]", value)])
+            self._decoder.feed([SseEvents("", json.dumps(item).encode()) for item in cast("list[object]", value)])
         elif isinstance(value, dict):
             self._decoder.damaged = self._decoder.damaged or replaced
             self._decoder.whole(cast("JsonObject", without_halves(cast("object", value))))
@@ -225,7 +226,7 @@ class BodyReader:
         if len(lines) > 1 and _complete(lines[0]):
             # a stream of bare JSON lines; the last one may be cut
             self._any = True
-            self._decoder.feed([("", line) for line in (lines if _complete(lines[-1]) else lines[:-1])])
+            self._decoder.feed([SseEvents("", line) for line in (lines if _complete(lines[-1]) else lines[:-1])])
 
     def _fail(self, failure: ModelError) -> None:
         if not self._decoder.done:

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from rxagent.events.model import ModelEvent, ToolCallDelta, ToolCallEnd, ToolCallStart, tool_call_delta
+from rxagent.events.model import ToolCallEnd, ToolCallStart, tool_call_delta
 from rxagent.messages import JsonObject
 from rxagent.models.fields import as_object, as_text
+from rxagent.models.stencil import Out
 
 
 class Call:
@@ -27,7 +28,7 @@ class Call:
         self._object: JsonObject | None = None
         self._extra: JsonValue = None
 
-    def take(self, fragment: Mapping[str, JsonValue], out: list[ModelEvent]) -> None:
+    def take(self, fragment: Mapping[str, JsonValue], out: Out) -> None:
         """Takes one fragment in: id and name are assigned, arguments appended."""
         self._fragments += 1
         function = as_object(fragment.get("function"))
@@ -45,21 +46,21 @@ class Call:
         elif self.name and self._pieces and (self.id or self._fragments > 1):
             self.start(out)
 
-    def more(self, arguments: str, index: int) -> ToolCallDelta:
-        """Takes arguments only; the call is under way."""
-        self._restarts = self._restarts or (arguments[0] == "{" and bool(self._pieces))
-        self._pieces.append(arguments)
-        self._sent += 1
-        return tool_call_delta(arguments, index)
+    def more(self, pieces: list[str]) -> None:
+        """Takes arguments only, which are sent already; the call is under way."""
+        for piece in pieces:
+            self._restarts = self._restarts or (piece[0] == "{" and bool(self._pieces))
+            self._pieces.append(piece)
+        self._sent += len(pieces)
 
-    def start(self, out: list[ModelEvent]) -> None:
+    def start(self, out: Out) -> None:
         """Opens the block, if it isn't open."""
         if not self.started:
             self.started = True
             out.append(ToolCallStart(self.id or f"call_{self.number}", self.name, self.index))
             self._send(out)
 
-    def close(self, out: list[ModelEvent]) -> None:
+    def close(self, out: Out) -> None:
         """The call is complete."""
         self.start(out)
         if self._object is not None and not self._pieces:
@@ -95,7 +96,7 @@ class Call:
         self._restarts = self._restarts or (bool(self._pieces) and piece.startswith("{"))
         self._pieces.append(piece)
 
-    def _send(self, out: list[ModelEvent]) -> None:
+    def _send(self, out: Out) -> None:
         pieces = self._pieces
         while self._sent < len(pieces) and pieces != ["{}"]:
             out.append(tool_call_delta(pieces[self._sent], self.index))
@@ -168,13 +169,13 @@ class Calls:
             call.id = f"{call_id}_{call.number}" if taken else call_id
         return call
 
-    def settle(self, out: list[ModelEvent]) -> None:
+    def settle(self, out: Out) -> None:
         """Another block opens: calls that wait for more than their name wait no longer."""
         for call in self._all:
             if call.index >= 0 and call.name:
                 call.start(out)
 
-    def close(self, out: list[ModelEvent]) -> None:
+    def close(self, out: Out) -> None:
         """All calls are complete."""
         for call in self._all:
             call.close(out)

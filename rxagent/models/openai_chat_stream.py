@@ -21,12 +21,14 @@ from rxagent.events.model import (
     ThinkingStart,
     text_delta,
     thinking_delta,
+    tool_call_delta,
 )
 from rxagent.messages import JsonObject, StopReason
 from rxagent.models.fields import as_list, as_object, as_text, merge_known
 from rxagent.models.openai_chat_calls import Calls
 from rxagent.models.openai_chat_usage import usage_of
 from rxagent.models.openai_chat_words import RANK, STOPS, complains, reasoning_in
+from rxagent.models.stencil import Deltas
 from rxagent.models.wire import Decoder
 
 WIRE = "openai-chat"
@@ -70,8 +72,9 @@ class ChatDecoder(Decoder):
                     if (more := self._calls.going_on(delta.get("tool_calls"))) is not None:
                         call, arguments = more
                         self._finished = False
-                        self.out.append(call.more(arguments, call.index))
-                        self.same(_ARGUMENTS, call.more, call.index, arguments)
+                        call.more([arguments])
+                        self.out.append(tool_call_delta(arguments, call.index))
+                        self.same(_ARGUMENTS, tool_call_delta, call.index, arguments, call.more)
                         return
         self._general(name, value)
 
@@ -122,7 +125,7 @@ class ChatDecoder(Decoder):
         elif len(self.out) == said + 1:
             self._again(value, self.out[-1])
 
-    def _again(self, value: JsonObject, event: ModelEvent) -> None:
+    def _again(self, value: JsonObject, event: ModelEvent | Deltas) -> None:
         """Tells whether a chunk that gave one delta would give just that for any other text in it."""
         choices = as_list(value.get("choices"))
         choice = as_object(choices[0] if len(choices) == 1 else None)

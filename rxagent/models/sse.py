@@ -5,11 +5,22 @@ without its blank line is delivered, bare JSON, be it over many lines, counts as
 neighbouring ``data:`` lines are two events.
 """
 
+from typing import NamedTuple
+
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data", b"event", b"id", b"retry")
 _OPEN = (b"{", b"[", b"[{")  # how JSON over many lines begins
 
-SseEvent = tuple[str, bytes]
+
+class SseEvents(NamedTuple):
+    """Events of one name (``""`` where they have none).
+
+    ``data`` is that of one event, as UTF-8; or that of many, with ``between`` between each two, not split yet.
+    """
+
+    name: str
+    data: bytes
+    between: bytes = b""
 
 
 class EventTooLarge(Exception):
@@ -21,7 +32,7 @@ class DamagedLine(Exception):
 
 
 class SseDecoder:
-    """Decodes one stream. Each event is its name (``""`` where it has none) and its data as UTF-8 bytes.
+    """Decodes one stream.
 
     Args:
         cap: bytes that one event may have at most.
@@ -39,7 +50,7 @@ class SseDecoder:
         self._cr = False
         self._first = True
 
-    def feed(self, chunk: bytes, out: list[SseEvent]) -> None:
+    def feed(self, chunk: bytes, out: list[SseEvents]) -> None:
         """Appends the events that are complete with these bytes to ``out``.
 
         Raises:
@@ -62,7 +73,7 @@ class SseDecoder:
         if chunk:
             self._lines(chunk, out)
 
-    def _whole(self, chunk: bytes, out: list[SseEvent]) -> None:
+    def _whole(self, chunk: bytes, out: list[SseEvents]) -> None:
         """Takes whole events, told by their blank lines: nearly everything that is ever read."""
         if len(chunk) > self._cap:
             self._lines(chunk, out)
@@ -70,22 +81,21 @@ class SseDecoder:
         first = chunk[: chunk.find(b"data: ") + 6]
         named = first.startswith(b"event: ") and first.find(b"\n") == len(first) - 7
         if named or first == b"data: ":
-            events = chunk[len(first) : -2].split(b"\n\n" + first)
-            if chunk.count(b"\n") == (3 if named else 2) * len(events):
+            between = b"\n\n" + first
+            if chunk.count(b"\n") == (3 if named else 2) * (chunk.count(between) + 1):
                 # all of one name and no other line in between: each is one line of data
-                name = first[7:-7].decode("utf-8", "replace") if named else ""
-                out.extend([(name, data) for data in events])
+                out.append(SseEvents(first[7:-7].decode("utf-8", "replace") if named else "", chunk[len(first) : -2], between))
                 return
         for block in chunk[:-2].split(b"\n\n"):
             title, newline, data = block.partition(b"\n")
             if not newline and title.startswith(b"data: "):
-                out.append(("", title[6:]))
+                out.append(SseEvents("", title[6:]))
             elif title.startswith(b"event: ") and data.startswith(b"data: ") and b"\n" not in data:
-                out.append((title[7:].decode("utf-8", "replace"), data[6:]))
+                out.append(SseEvents(title[7:].decode("utf-8", "replace"), data[6:]))
             else:
                 self._lines(block + b"\n\n", out)
 
-    def end(self, out: list[SseEvent]) -> None:
+    def end(self, out: list[SseEvents]) -> None:
         """The bytes are at their end: delivers an event that lacks its blank line."""
         if self._partial:
             line, self._partial = bytes(self._partial), bytearray()
@@ -103,7 +113,7 @@ class SseDecoder:
         self._cr = chunk.endswith(b"\r")
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
-    def _lines(self, chunk: bytes, out: list[SseEvent]) -> None:
+    def _lines(self, chunk: bytes, out: list[SseEvents]) -> None:
         if b"\n" in chunk:
             lines = chunk.split(b"\n")
             if self._partial:
@@ -116,7 +126,7 @@ class SseDecoder:
         if len(self._partial) + self._size > self._cap:
             raise EventTooLarge
 
-    def _line(self, line: bytes, out: list[SseEvent]) -> None:
+    def _line(self, line: bytes, out: list[SseEvents]) -> None:
         if self._first:
             self._first = False
             line = line.removeprefix(_BOM)
@@ -137,7 +147,7 @@ class SseDecoder:
         elif colon and b"{" in line:
             raise DamagedLine(line[:100].decode("utf-8", "replace"))
 
-    def _more(self, value: bytes, out: list[SseEvent]) -> None:
+    def _more(self, value: bytes, out: list[SseEvents]) -> None:
         # inside one JSON value no line ends with } where the next starts with {
         if self._data and (value == b"[DONE]" or (value[:1] == b"{" and self._data[-1].rstrip()[-1:] == b"}")):
             self._dispatch(out)
@@ -146,9 +156,9 @@ class SseDecoder:
             raise EventTooLarge
         self._data.append(value)
 
-    def _dispatch(self, out: list[SseEvent]) -> None:
+    def _dispatch(self, out: list[SseEvents]) -> None:
         if self._data:
-            out.append((self._name, b"\n".join(self._data)))
+            out.append(SseEvents(self._name, b"\n".join(self._data)))
             self._data = []
             self._size = 0
         self._name = ""

@@ -5,7 +5,10 @@ give the same again but for that string. So only the string is read. Everything 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import takewhile
+from typing import NamedTuple, cast
 
 from pydantic_core import from_json
 
@@ -13,8 +16,32 @@ from rxagent.events.model import ModelEvent
 
 MakeDelta = Callable[[str, int], ModelEvent]
 
+
+class Deltas(NamedTuple):
+    """Deltas of one block that came one right after the other, not made yet: each a string, which no collector walks."""
+
+    make: MakeDelta
+    block: int
+    texts: list[str]
+
+
+Out = list[ModelEvent | Deltas]
+
+
+def each(out: Out) -> Iterator[ModelEvent]:
+    """The events one by one."""
+    for item in out:
+        if type(item) is Deltas:
+            make, index, texts = item
+            for text in texts:
+                yield make(text, index)
+        else:
+            yield cast("ModelEvent", item)
+
+
 _COUNTER = re.compile(rb'"sequence_number"\s*:\s*')
 _STRING = re.compile(rb'(?:[^"\\]|\\.)*+"', re.DOTALL)  # the rest of a string
+_WINDOW = 16_384  # bytes looked at together, so that events that all differ are not looked at again and again
 _FUTILE = 12  # events learnt from in a row, none of which helped: this server's events all differ
 
 
@@ -33,9 +60,27 @@ class Stencil:
         self._counter = False
         self._futile = 0
 
-    def read(self, name: str, data: bytes) -> str | None:
-        """The text of an event that is otherwise like the last; None for any other event."""
-        if not data.startswith(self._head) or not data.endswith(self._tail) or name != self._name:
+    def read(self, name: str, data: bytes, at: int = 0, between: bytes = b"") -> tuple[list[str], int]:
+        """The texts of the events from ``at`` on that are otherwise like the last one, and where the first other one begins.
+
+        ``between`` is what stands between two events of ``data``; with none, it is one event.
+        """
+        if name != self._name:
+            return [], at
+        if between and not self._counter:
+            return self._many(data, at, between)
+        texts: list[str] = []
+        while at < len(data):
+            end = data.find(between, at) if between else -1
+            text = self._one(data[at:end] if end >= 0 else data[at:])
+            if text is None:
+                break
+            texts.append(text)
+            at = end + len(between) if end >= 0 else len(data)
+        return texts, at
+
+    def _one(self, data: bytes) -> str | None:
+        if not data.startswith(self._head) or not data.endswith(self._tail):
             return None
         start = len(self._head)
         if self._counter:
@@ -48,6 +93,29 @@ class Stencil:
             return None
         self._futile = 0
         return _text(raw)
+
+    def _many(self, data: bytes, at: int, between: bytes) -> tuple[list[str], int]:
+        """As many events as one look takes: cut out of all of them what should be the text, and see whether it was that."""
+        window = data[at : at + _WINDOW]
+        if at + _WINDOW < len(data):
+            window = window[: max(window.rfind(between), 0)]
+        events = window.split(between)
+        start, end = len(self._head), -len(self._tail)
+        raws = [event[start:end] for event in events]
+        around = self._tail + between + self._head
+        if b"" in raws or self._head + around.join(raws) + self._tail != window:
+            raws = list(takewhile(bool, map(self._inside, events)))
+        if not raws:
+            return [], at
+        self._futile = 0
+        texts = _texts(raws)
+        read = sum(map(len, raws[: len(texts)])) + len(texts) * len(around)
+        return texts, min(at + read, len(data))
+
+    def _inside(self, event: bytes) -> bytes:
+        """What stands where the text should be; nothing in an event that is not like the last."""
+        alike = event.startswith(self._head) and event.endswith(self._tail)
+        return event[len(self._head) : -len(self._tail)] if alike else b""
 
     def learn(self, name: str, data: bytes, key: re.Pattern[bytes], text: str) -> bool:
         """Takes an event as the pattern for the next ones; tells whether it can be one.
@@ -74,6 +142,21 @@ class Stencil:
             self._head = data[: counter.end()]
             self._middle = data[data.find(b",", counter.end()) : start]
         return True
+
+
+def _texts(raws: list[bytes]) -> list[str]:
+    """The strings of which these are the inside, up to the first that is none."""
+    joined = b"\n".join(raws)
+    if b"\\" not in joined and b'"' not in joined:
+        with suppress(ValueError):
+            return joined.decode().split("\n")
+    texts: list[str] = []
+    for raw in raws:
+        text = _text(raw)
+        if text is None:
+            break
+        texts.append(text)
+    return texts
 
 
 def _text(raw: bytes) -> str | None:

@@ -26,7 +26,7 @@ from rxagent.models.recording import Recording
 from rxagent.models.sessions import Sessions
 from rxagent.models.wire import HttpCall, Target, Wire
 
-_STEP = 8192  # bytes decoded at once: what waits to be taken is walked by the garbage collector, in each of 1,000 runs
+_STEP = 32_768  # bytes decoded at once
 _REST = 0.75  # seconds; usage follows the finish reason at once, if it comes
 _ERROR_BODY = 1 << 20  # bytes of an error's body that are read
 _ERROR_TIME = 1.0  # seconds to read it in

@@ -4,22 +4,22 @@ A wire is one file with a `Wire` and a `Decoder`; it imports no other wire. Ever
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, cast
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from rxagent.events.model import ModelError, ModelEvent, ResponseEnd
+from rxagent.events.model import ModelError, ResponseEnd
 from rxagent.messages import JsonObject, StopReason, Usage
 from rxagent.models.base import ModelRequest
 from rxagent.models.classify import error_of
 from rxagent.models.mend import Surrogates
 from rxagent.models.prices import Price
 from rxagent.models.recording import SHORTEST_SECRET
-from rxagent.models.sse import SseEvent
-from rxagent.models.stencil import MakeDelta, Stencil
+from rxagent.models.sse import SseEvents
+from rxagent.models.stencil import Deltas, MakeDelta, Out, Stencil
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +115,9 @@ class HttpCall:
     query: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+Heard = Callable[[list[str]], None]
+
+
 class Decoder:
     """Turns one answer into events, appended to ``out``. Wires derive from it.
 
@@ -124,7 +127,7 @@ class Decoder:
     """
 
     def __init__(self) -> None:
-        self.out: list[ModelEvent] = []
+        self.out: Out = []
         self.done = False
         self.has_calls = False  # set by the wire; decides the stop reason
         self.damaged = False
@@ -134,49 +137,68 @@ class Decoder:
         self._surrogates = Surrogates()
         self._stencil = Stencil()
         self._same: list[tuple[re.Pattern[bytes], MakeDelta, int, str]] = []
+        self._heard: Heard | None = None
 
     @property
     def complete(self) -> bool:
         """The answer is whole, though more may follow (usage); the transport then waits only a moment for it."""
         return False
 
-    def feed(self, events: list[SseEvent]) -> None:
+    def feed(self, received: list[SseEvents]) -> None:
         """Reads events of the stream in order; stops at the terminal one."""
-        stencil, out = self._stencil, self.out
-        for name, data in events:
-            if stencil.make is not None:
-                if (text := stencil.read(name, data)) is not None:
-                    out.append(stencil.make(text, stencil.index))
-                    continue
-                stencil.make = None
-            if self.done:
-                return
-            self._same.clear()
-            try:
-                value: JsonValue = from_json(data)
-            except ValueError:
-                value = self._odd(name, data)
-            if isinstance(value, dict):
-                self.chunk(name, value)
-            elif isinstance(value, list):
-                self.chunks(value)
-            elif isinstance(value, str) and value.lstrip().startswith("{"):
-                self.feed([(name, value.encode())])  # encoded twice
-            if self._same:
-                key, make, index, text = self._same.pop()
-                if stencil.learn(name, data, key, text):
-                    stencil.make, stencil.index = make, index
+        stencil = self._stencil
+        for name, data, between in received:
+            at, size = 0, len(data)
+            while True:
+                if (make := stencil.make) is not None:
+                    index = stencil.index
+                    texts, at = stencil.read(name, data, at, between)
+                    if texts:
+                        if self._heard is not None:
+                            self._heard(texts)
+                        self.out.append(Deltas(make, index, texts))
+                        if at >= size:
+                            break
+                        continue
+                    stencil.make = None
+                if self.done:
+                    return
+                end = data.find(between, at) if between else -1
+                self._parse(name, data[at : end if end >= 0 else size])
+                if end < 0:
+                    break
+                at = end + len(between)
 
-    def same(self, key: re.Pattern[bytes], make: MakeDelta, index: int, text: str) -> None:
+    def _parse(self, name: str, data: bytes) -> None:
+        self._same.clear()
+        self._heard = None
+        try:
+            value: JsonValue = from_json(data)
+        except ValueError:
+            value = self._odd(name, data)
+        if isinstance(value, dict):
+            self.chunk(name, value)
+        elif isinstance(value, list):
+            self.chunks(value)
+        elif isinstance(value, str) and value.lstrip().startswith("{"):
+            self.feed([SseEvents(name, value.encode())])  # encoded twice
+        if self._same:
+            key, make, index, text = self._same.pop()
+            if self._stencil.learn(name, data, key, text):
+                self._stencil.make, self._stencil.index = make, index
+
+    def same(self, key: re.Pattern[bytes], make: MakeDelta, index: int, text: str, heard: Heard | None = None) -> None:
         """Says that the chunk just read was nothing but more text, and would be so with any other text in it.
 
         Args:
             key: finds the text in the chunk's bytes; it ends with the opening quote.
-            make: makes the event of the text and ``index``.
+            make: makes the event of the text and ``index``, when it is taken; a pure function.
             index: of the block.
             text: what the chunk held.
+            heard: is told the texts of the next ones when they are read.
 
         """
+        self._heard = heard
         self._same.append((key, make, index, text))
 
     def chunks(self, values: list[JsonValue]) -> None:

@@ -15,7 +15,6 @@ if shutil.which("tmux") is None:
 
 from cli_harness import environment
 
-
 # tmux 3.3 sometimes misses that its child has ended, so the screen is told the exit code by a shell
 RUN = '"$0" "$@"; echo "ended with $?"; exec sleep 600'
 

@@ -18,7 +18,11 @@ def decode(chunks, cap=1 << 20):
     for chunk in chunks:
         decoder.feed(chunk, out)
     decoder.end(out)
-    return out
+    return each(out)
+
+
+def each(events):
+    return [(name, one) for name, data, between in events for one in (data.split(between) if between else [data])]
 
 
 def cut(raw, at):
@@ -81,7 +85,7 @@ def test_an_event_over_the_cap_is_refused_and_those_before_it_are_kept(size):
     with pytest.raises(EventTooLarge):
         for i in range(0, len(raw), size):
             decoder.feed(raw[i : i + size], out)
-    assert out == [("", b"1")]
+    assert each(out) == [("", b"1")]
 
 
 def test_many_lines_of_one_event_count_together():

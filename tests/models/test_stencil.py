@@ -43,22 +43,30 @@ def events(draw):
     return json.dumps(value, ensure_ascii=draw(st.booleans()), separators=draw(st.sampled_from([(",", ":"), (", ", ": ")])))
 
 
-def both_ways(raw):
+def three_ways(raw):
+    """Event by event, all at once, and with every event parsed."""
     chunks = [f"data: {text}\n\n".encode("utf-8", "surrogatepass") for text in raw] + [b"data: [DONE]\n\n"]
-    return streams.events_of(ChatDecoder, chunks), streams.events_of(Plain, chunks)
+    whole = [b"".join(chunks)]
+    return streams.events_of(ChatDecoder, chunks), streams.events_of(ChatDecoder, whole), streams.events_of(Plain, chunks)
 
 
 @given(st.lists(events(), max_size=12))
-def test_any_stream_reads_the_same_both_ways(raw):
-    fast, plain = both_ways(raw)
-    assert fast == plain
+def test_any_stream_reads_the_same_however_it_is_read(raw):
+    fast, at_once, plain = three_ways(raw)
+    assert fast == at_once == plain
+
+
+@given(st.lists(events(), max_size=4), st.lists(st.integers(0, 3), max_size=40))
+def test_events_that_come_again_read_the_same_however_they_are_read(kinds, order):
+    fast, at_once, plain = three_ways([kinds[i] for i in order if i < len(kinds)])
+    assert fast == at_once == plain
 
 
 @given(st.lists(TEXT, max_size=12), st.booleans())
-def test_any_text_reads_the_same_both_ways(texts, ascii_only):
+def test_any_text_reads_the_same_however_it_is_read(texts, ascii_only):
     raw = [json.dumps({"choices": [{"index": 0, "delta": {"content": text}}]}, ensure_ascii=ascii_only) for text in texts]
-    fast, plain = both_ways(raw)
-    assert fast == plain
+    fast, at_once, plain = three_ways(raw)
+    assert fast == at_once == plain
     assert "".join(e.text for e in fast if isinstance(e, m.TextDelta)) == "".join(texts)
 
 
@@ -93,15 +101,58 @@ def learnt(data, text):
 )
 def test_only_the_text_may_differ(data, text):
     stencil = learnt(b'{"id":1,"content":"a","n":2}', "a")
-    assert stencil.read("", data) == text
-    assert stencil.read("other", data) is None
+    assert one(stencil, data) == text
+    assert stencil.read("other", data) == ([], 0)
+
+
+def one(stencil, data):
+    texts, at = stencil.read("", data)
+    assert at == (len(data) if texts else 0)
+    return texts[0] if texts else None
+
+
+EVENT = b'{"id":1,"content":"%b","n":2}'
+SEPARATOR = b"\n\ndata: "
+
+
+@pytest.mark.parametrize(
+    ("data", "texts"),
+    [
+        ([EVENT % b"b", EVENT % b"c", EVENT % rb"\n"], ["b", "c", "\n"]),
+        ([EVENT % b"b", b"[DONE]"], ["b"]),
+        ([b"[DONE]", EVENT % b"b"], []),
+        ([EVENT % b"b", b'{"id":2,"content":"c","n":2}', EVENT % b"d"], ["b"]),
+        ([EVENT % b"b", b'{"id":1,"content":"c","n":3}'], ["b"]),
+        ([EVENT % b"b", b'{"id":1,"content":"c","n":3}', EVENT % b"d"], ["b"]),
+        ([EVENT % b"b", b'{"id":1,"content":"c","n":3}', b'{"id":1,"content":"c","n":2'], ["b"]),
+        ([EVENT % b"b", EVENT % b"", EVENT % b"d"], ["b"]),
+        ([EVENT % b"", EVENT % b"d"], []),
+        ([EVENT % b"b", EVENT % b"\xff", EVENT % b"d"], ["b"]),
+        ([EVENT % b"\xc3", EVENT % b"\xa9"], []),
+        ([EVENT % b"b", EVENT % rb"\ud83d", EVENT % b"d"], ["b"]),
+        ([EVENT % b"b", EVENT % b'","x":"', EVENT % b"d"], ["b"]),
+        ([EVENT % b"b" for _ in range(2000)], ["b"] * 2000),
+    ],
+)
+def test_many_events_are_read_up_to_the_first_that_differs(data, texts):
+    stencil = learnt(EVENT % b"a", "a")
+    joined = SEPARATOR.join(data)
+    read, at = [], 0
+    while (more := stencil.read("", joined, at, SEPARATOR))[0]:
+        read, at = read + more[0], more[1]
+    assert read == texts
+    assert at == min(len(joined), sum(len(one) + len(SEPARATOR) for one in data[: len(texts)]))
+    for size, text in enumerate(texts[:3]):  # and one by one
+        assert one(stencil, data[size]) == text
 
 
 def test_a_running_number_may_differ_too():
     stencil = learnt(b'{"sequence_number": 9,"content":"a","n":2}', "a")
-    assert stencil.read("", b'{"sequence_number": 10,"content":"b","n":2}') == "b"
-    assert stencil.read("", b'{"sequence_number": x,"content":"b","n":2}') is None
-    assert stencil.read("", b'{"sequence_number": 10,"other":"b","n":2}') is None
+    assert one(stencil, b'{"sequence_number": 10,"content":"b","n":2}') == "b"
+    assert one(stencil, b'{"sequence_number": x,"content":"b","n":2}') is None
+    assert one(stencil, b'{"sequence_number": 10,"other":"b","n":2}') is None
+    many = SEPARATOR.join([b'{"sequence_number": %d,"content":"b%d","n":2}' % (n, n) for n in range(9, 12)] + [b"[DONE]"])
+    assert stencil.read("", many, 0, SEPARATOR) == (["b9", "b10", "b11"], many.index(b"[DONE]"))
 
 
 @pytest.mark.parametrize(
