@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from rxagent.errors import RunAborted
 
@@ -41,7 +42,7 @@ class Signal:
         with self._lock:
             if not self.cancelled:
                 self._callbacks[key] = callback
-                return lambda: self._forget(key)
+                return partial(self._forget, key)
         callback()
         return lambda: None
 

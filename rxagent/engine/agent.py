@@ -9,7 +9,7 @@ from rxagent.engine.config import ModelLike, as_models, one_of
 from rxagent.engine.core import AgentCore
 from rxagent.engine.inbox import QueueMode
 from rxagent.engine.launch import Launch, with_answers, with_input
-from rxagent.engine.listeners import ListenerLike
+from rxagent.engine.listeners import ListenerLike, Listeners
 from rxagent.engine.run import Run, RunResult
 from rxagent.errors import InvalidMessage, NothingToContinue, UsageError, told
 from rxagent.events import (
@@ -268,7 +268,8 @@ class Agent(AgentCore):
         self._session.gate.check("wait_for_idle")
         while (run := self._run) is not None:
             await run.ended()
-        await self._listeners.drained()
+        if self._listeners is not None:
+            await self._listeners.drained()
 
     def reset(self) -> None:
         """Clears transcript and queues.
@@ -305,8 +306,9 @@ class Agent(AgentCore):
             fail(fault)
             self._report(fault)
 
-        if self._listeners.is_async(listener):
+        listeners = self._listeners = self._listeners or Listeners(self._session.events, lambda: self.signal)
+        if listeners.is_async(listener):
             on_fault: OnFault | None = fail_and_report if critical else self._report
         else:
             on_fault = fail if critical else None  # the hub itself reports it
-        return self._listeners.add(listener, capacity=capacity, hold_timeout=hold_timeout, on_fault=on_fault)
+        return listeners.add(listener, capacity=capacity, hold_timeout=hold_timeout, on_fault=on_fault)

@@ -53,6 +53,10 @@ def _is_here(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
+# what most agents are made with
+_HOOKS, _LIMITS, _RETRY = Hooks(), Limits(), Retry()
+
+
 class AgentCore:
     """A session, what runs of it are made with, and the run that is going."""
 
@@ -74,9 +78,9 @@ class AgentCore:
     ) -> None:
         self.name = name
         self.streaming = streaming
-        self.hooks = hooks or Hooks()
-        self.limits = limits or Limits()
-        self.retry_policy = retry or Retry()
+        self.hooks = hooks or _HOOKS
+        self.limits = limits or _LIMITS
+        self.retry_policy = retry or _RETRY
         self.deps = deps
         self._tool_mode: ToolMode = "parallel"
         self._output_type = output
@@ -120,7 +124,7 @@ class AgentCore:
         self._scope: Scope | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle = threading.RLock()  # while no run goes, events may come from any thread
-        self._listeners = Listeners(session.events, lambda: self.signal)
+        self._listeners: Listeners | None = None  # made for the first of them
 
     def _last(self) -> AnyMessage | None:
         """The last message a model would see."""

@@ -1,13 +1,13 @@
 """`Launch`: how a run begins: with input, as the answer to what was asked, or as the rest of what a process left."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from rxagent.engine.loop import Resume
 from rxagent.engine.lost import check_answer, question_of
-from rxagent.engine.profile import Recovery, UnknownCalls
+from rxagent.engine.profile import NO_RECOVERY, Recovery, UnknownCalls
 from rxagent.engine.progress import Progress
 from rxagent.engine.session import Session
 from rxagent.errors import InterruptError, NothingToContinue
@@ -26,7 +26,7 @@ class Launch:
     messages: tuple[AnyMessage, ...] = ()
     resume: Resume | None = None
     take_up: bool = False
-    recovery: Recovery = field(default_factory=Recovery)
+    recovery: Recovery = NO_RECOVERY
 
 
 def with_input(session: Session, messages: tuple[AnyMessage, ...]) -> Launch:

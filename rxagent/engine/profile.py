@@ -38,3 +38,6 @@ class Recovery:
     policy: UnknownCalls = "ask"
     answers: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     cancelled: frozenset[str] = frozenset()
+
+
+NO_RECOVERY = Recovery()

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from rxagent.engine.config import LoopConfig, Output, Setup
 from rxagent.engine.inbox import Inbox
-from rxagent.engine.profile import Profile, Recovery
+from rxagent.engine.profile import NO_RECOVERY, Profile, Recovery
 from rxagent.engine.session import Session
 from rxagent.errors import UsageError, told
 from rxagent.events import AnyEvent, Custom, ErrorInfo, Origin, Outcome
@@ -62,7 +62,7 @@ class Scope:
     on_fault: OnFault = print_fault
     find: Callable[[str], Profile] = _nobody
     on_hand_over: Callable[[Profile], object] = _ignored
-    recovery: Recovery = field(default_factory=Recovery)
+    recovery: Recovery = NO_RECOVERY
     closing: bool = field(default=False, init=False)
     doom: ErrorInfo | None = field(default=None, init=False)
     began: Origin = field(init=False)

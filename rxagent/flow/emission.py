@@ -33,12 +33,12 @@ class Gate(Source):
     def __init__(self) -> None:
         super().__init__()
         self.is_open = False
-        self._waiting: set[Emission] = set()
+        self._waiting: set[Emission] | None = None
 
     def open(self) -> None:
         """Release whatever is held now and wait for nothing from now on; from any thread."""
         self.is_open = True
-        for emission in tuple(self._waiting):
+        for emission in tuple(self._waiting or ()):
             emission.drop_all()
 
     @contextmanager
@@ -68,13 +68,16 @@ class Gate(Source):
 
     def enter(self, emission: Emission) -> None:
         """Let ``open`` reach this emission, which is being waited for."""
+        if self._waiting is None:
+            self._waiting = set()
         self._waiting.add(emission)
         if self.is_open:
             emission.drop_all()
 
     def leave(self, emission: Emission) -> None:
         """Forget an emission whose wait is over."""
-        self._waiting.discard(emission)
+        if self._waiting is not None:
+            self._waiting.discard(emission)
 
 
 class Pending:

@@ -62,19 +62,28 @@ def call_on(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> 
             raise
 
 
+class _Wakeup:
+    """A future of the running loop that any thread can settle."""
+
+    __slots__ = ("future", "loop")
+
+    def __init__(self) -> None:
+        self.loop = current_loop("waiting")
+        self.future: asyncio.Future[None] = self.loop.create_future()
+
+    def wake(self) -> None:
+        """Settles it."""
+        if on_loop(self.loop):
+            self._settle()
+        else:
+            call_on(self.loop, self._settle)
+
+    def _settle(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+
 def wakeup() -> tuple[asyncio.Future[None], Callable[[], None]]:
     """A future of the running loop, and a function that settles it from any thread."""
-    loop = current_loop("waiting")
-    future: asyncio.Future[None] = loop.create_future()
-
-    def settle() -> None:
-        if not future.done():
-            future.set_result(None)
-
-    def wake() -> None:
-        if on_loop(loop):
-            settle()
-        else:
-            call_on(loop, settle)
-
-    return future, wake
+    it = _Wakeup()
+    return it.future, it.wake

@@ -93,7 +93,7 @@ def _answer(observer: abc.ObserverBase[_Draft]) -> OnEvent:
             emit(_Draft(pieces, len(pieces), "".join(pieces)))
             pieces = []
 
-    return texts(TextDelta, AGAIN, Hear(on_text, lambda: None, ended))
+    return texts(TextDelta, AGAIN, Hear(on_text, ends=ended))
 
 
 class _Calls:

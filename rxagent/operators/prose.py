@@ -50,7 +50,7 @@ def reading(start: Callable[[abc.ObserverBase[T]], Reader]) -> Callable[[Observa
             def ended(_: int) -> None:
                 reader.end()
 
-            on_event = texts(TextDelta, AGAIN, Hear(on_text, lambda: None, ended))
+            on_event = texts(TextDelta, AGAIN, Hear(on_text, ends=ended))
 
             def on_next(item: Prose) -> None:
                 if isinstance(item, str):

@@ -1,5 +1,7 @@
 """`text_deltas` and `thinking_deltas`: what the model says, as it says it."""
 
+from collections.abc import Callable
+
 from reactivex import abc
 
 from rxagent.events.model import TextDelta, ThinkingDelta
@@ -38,19 +40,22 @@ def thinking_deltas(*, withdrawn: str = AGAIN, between: str = "") -> Operator[st
 
 def _operator(kind: type[TextDelta | ThinkingDelta], withdrawn: str, between: str) -> Operator[str]:
     def start(observer: abc.ObserverBase[str]) -> OnEvent:
-        emit = observer.on_next
-        apart = False  # an answer that was shown is complete
-
-        def begins() -> None:
-            nonlocal apart
-            if apart:
-                apart = False
-                emit(between)
-
-        def ends(shown: int) -> None:
-            nonlocal apart
-            apart = apart or bool(shown and between)
-
-        return texts(kind, withdrawn, Hear(emit, begins, ends))
+        return texts(kind, withdrawn, _apart(observer.on_next, between) if between else Hear(observer.on_next))
 
     return fused(start)
+
+
+def _apart(emit: Callable[[str], None], between: str) -> Hear:
+    apart = False  # an answer that was shown is complete
+
+    def begins() -> None:
+        nonlocal apart
+        if apart:
+            apart = False
+            emit(between)
+
+    def ends(shown: int) -> None:
+        nonlocal apart
+        apart = apart or shown > 0
+
+    return Hear(emit, begins, ends)
