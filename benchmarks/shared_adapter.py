@@ -7,7 +7,7 @@ Each run is a new `Agent` with one observer of its states and one of its events.
 
 import _common as c  # pyright: ignore[reportMissingImports] it comes with the harness
 
-from rxagent import Agent, tool
+from rxagent import Agent, Limits, tool
 from rxagent.events import MessageUpdate, TextDelta, ToolCallDelta, ToolEnd, ToolStart
 from rxagent.messages import AssistantMessage, UserMessage
 from rxagent.models import resolve
@@ -40,7 +40,7 @@ class RxAgent(c.Peer):
         ]
 
     async def run(self, case, sink):
-        agent = Agent(self.model, system_prompt=c.SYSTEM, tools=self.tools, messages=self.history)
+        agent = Agent(self.model, system_prompt=c.SYSTEM, tools=self.tools, messages=self.history, limits=Limits(max_turns=None))
         last = []
 
         def on_state(state):
