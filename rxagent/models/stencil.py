@@ -67,55 +67,39 @@ class Stencil:
         """
         if name != self._name:
             return [], at
-        if between and not self._counter:
-            return self._many(data, at, between)
-        texts: list[str] = []
-        while at < len(data):
-            end = data.find(between, at) if between else -1
-            text = self._one(data[at:end] if end >= 0 else data[at:])
-            if text is None:
-                break
-            texts.append(text)
-            at = end + len(between) if end >= 0 else len(data)
-        return texts, at
-
-    def _one(self, data: bytes) -> str | None:
-        if not data.startswith(self._head) or not data.endswith(self._tail):
-            return None
-        start = len(self._head)
-        if self._counter:
-            after = data.find(b",", start)
-            if not data.startswith(self._middle, after) or not data[start:after].isdigit():
-                return None
-            start = after + len(self._middle)
-        raw = data[start : len(data) - len(self._tail)]
-        if not raw:
-            return None
-        self._futile = 0
-        return _text(raw)
-
-    def _many(self, data: bytes, at: int, between: bytes) -> tuple[list[str], int]:
-        """As many events as one look takes: cut out of all of them what should be the text, and see whether it was that."""
-        window = data[at : at + _WINDOW]
-        if at + _WINDOW < len(data):
-            window = window[: max(window.rfind(between), 0)]
-        events = window.split(between)
-        start, end = len(self._head), -len(self._tail)
-        raws = [event[start:end] for event in events]
-        around = self._tail + between + self._head
-        if b"" in raws or self._head + around.join(raws) + self._tail != window:
-            raws = list(takewhile(bool, map(self._inside, events)))
+        window = data[at:]
+        if between and len(window) > _WINDOW:
+            window = window[: max(window.rfind(between, 0, _WINDOW), 0)]
+        events = window.split(between) if between else [window]
+        raws = self._insides(events, window, between)
         if not raws:
             return [], at
         self._futile = 0
         texts = _texts(raws)
-        read = sum(map(len, raws[: len(texts)])) + len(texts) * len(around)
+        read = sum(map(len, events[: len(texts)])) + len(texts) * len(between)
         return texts, min(at + read, len(data))
+
+    def _insides(self, events: list[bytes], window: bytes, between: bytes) -> list[bytes]:
+        """What stands where the text should be, up to the first event that is not like the last."""
+        start, end = len(self._head), -len(self._tail)
+        # cut out of all of them what should differ, and see whether it was that
+        raws = insides = [event[start:end] for event in events]
+        alike = self._head + (self._tail + between + self._head).join(insides) + self._tail == window
+        if self._counter:
+            numbers, _, counted = zip(*[inside.partition(self._middle) for inside in insides], strict=True)
+            raws = list(counted)
+            alike = alike and b"".join(numbers).isdigit() and b"" not in numbers
+        return raws if alike and b"" not in raws else list(takewhile(bool, map(self._inside, events)))
 
     def _inside(self, event: bytes) -> bytes:
         """What stands where the text should be; nothing in an event that is not like the last."""
-        alike = event.startswith(self._head) and event.endswith(self._tail)
-        return event[len(self._head) : -len(self._tail)] if alike else b""
+        if not event.startswith(self._head) or not event.endswith(self._tail):
+            return b""
+        inside = event[len(self._head) : -len(self._tail)]
+        if not self._counter:
+            return inside
+        number, _, raw = inside.partition(self._middle)
+        return raw if number.isdigit() else b""
 
     def learn(self, name: str, data: bytes, key: re.Pattern[bytes], text: str) -> bool:
         """Takes an event as the pattern for the next ones; tells whether it can be one.
