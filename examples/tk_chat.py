@@ -15,8 +15,17 @@ from rxagent.bridges import AgentHost, Frame, TkPort
 from rxagent.events import AgentEnd, AnyEvent, MessageEnd, MessageStart, ModelRetry, ToolEnd, ToolStart, ToolUpdate
 from rxagent.messages import AssistantMessage, UserMessage
 
-PAGE, INK, DIM, BLUE, CARD, RED = "#f6f7f9", "#1f2430", "#767d8c", "#2f6fed", "#e9edf4", "#c9403f"
+PAGE, INK, DIM, BLUE, CARD, RED, PINK = "#f6f7f9", "#1f2430", "#767d8c", "#2f6fed", "#e9edf4", "#c9403f", "#fdecec"
 SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"
+LOOKS = {
+    "hello": {"foreground": DIM, "justify": "center", "spacing1": 160},
+    "right": {"justify": "right"},
+    "failed": {"foreground": "#8f97a6"},
+    "bold": {"font": (SANS, 11, "bold")},
+    "italic": {"font": (SANS, 11, "italic")},
+    "mono": {"font": (MONO, 10)},
+    "code": {"font": (MONO, 10), "background": CARD, "lmargin1": 12, "lmargin2": 12},
+}
 MARKED = re.compile(r"(```.*?(?:```|\Z)|\*\*[^*\n]+\*\*|\*[^*\n]+\*|`[^`\n]+`|^#+ [^\n]*)", re.DOTALL | re.MULTILINE)
 TAGS = {"```": "code", "**": "bold", "*": "italic", "`": "mono", "#": "bold"}
 
@@ -30,39 +39,19 @@ async def search(query: str) -> AsyncIterator[str]:
     yield f"Three books on {query}: Reactive Streams, Flow Control, The Patient Reader."
 
 
-class Card(tk.Frame):
-    """A tool call: one line with the time it takes; a click unfolds arguments and result."""
+class Card(tk.Label):
+    """A tool call: its arguments, the time it takes, and what it says."""
 
     def __init__(self, parent: tk.Misc, event: ToolStart) -> None:
-        super().__init__(parent, bg=CARD, padx=10, pady=6)
+        super().__init__(parent, bg=CARD, fg="#3c4454", font=(SANS, 10), padx=10, pady=6, justify="left", wraplength=640)
         values = event.args.values() if isinstance(event.args, dict) else [event.args]
         self.call = f"{event.tool_name}({', '.join(map(repr, values))})"
-        self.started, self.took, self.note, self.mark, self.open = time.monotonic(), 0.0, "", "●", False
-        self.head = tk.Label(self, bg=CARD, fg="#3c4454", font=(SANS, 10), anchor="w", cursor="hand2")
-        self.body = tk.Label(self, bg=CARD, fg="#4a5264", font=(MONO, 9), anchor="w", justify="left", wraplength=600)
-        self.body.configure(text=str(event.args))
-        self.head.pack(fill="x")
-        self.head.bind("<Button-1>", lambda _event: self.fold())
-        self.tick()
+        self.started, self.note = time.monotonic(), ""
+        self.tell()
 
-    def fold(self) -> None:
-        self.open = not self.open
-        if self.open:
-            self.body.pack(fill="x", padx=(18, 0), pady=(4, 0))
-        else:
-            self.body.pack_forget()
-        self.tick()
-
-    def tick(self) -> None:
-        seconds = self.took or time.monotonic() - self.started
-        note = f"  —  {self.note:.46}" if self.note else ""
-        self.head.configure(text=f"{'▾' if self.open else '▸'} {self.mark} {self.call}   {seconds:.1f} s{note}")
-
-    def end(self, event: ToolEnd) -> None:
-        self.took, self.mark = max(event.duration, 0.001), "✗" if event.is_error else "✓"
-        self.note = event.result.summary or event.result.text.partition("\n")[0]
-        self.body.configure(text=f"{event.args}\n\n{event.result.text}")
-        self.tick()
+    def tell(self, mark: str = "●") -> None:
+        note = f"  —  {self.note}" if self.note else ""
+        self.configure(text=f"{mark} {self.call}   {time.monotonic() - self.started:.1f} s{note}")
 
 
 class ChatWindow:
@@ -71,7 +60,7 @@ class ChatWindow:
     def __init__(self, root: tk.Tk, agent: Agent) -> None:
         self.root, self.host = root, AgentHost(agent)
         self.cards: dict[str, Card] = {}
-        self.shown, self.at_end = "", True
+        self.shown = ""
         self.build(agent.model.name)
         root.protocol("WM_DELETE_WINDOW", self.close)
         self.host.frames(TkPort(root)).subscribe(self.show_frame)
@@ -82,7 +71,7 @@ class ChatWindow:
         root.geometry("760x640")
         root.configure(bg=PAGE)
         top, bottom = tk.Frame(root, bg=PAGE, padx=24, pady=14), tk.Frame(root, bg=PAGE, padx=24, pady=16)
-        self.error, self.waiting = tk.Frame(root, bg="#fdecec", padx=14, pady=8), tk.Label(root, bg=PAGE, fg=DIM, font=(SANS, 9))
+        self.error, self.waiting = tk.Frame(root, bg=PINK, padx=14, pady=8), tk.Label(root, bg=PAGE, fg=DIM, font=(SANS, 9))
         top.pack(fill="x")
         bottom.pack(fill="x", side="bottom")
         tk.Label(top, text=model, bg=PAGE, fg=INK, font=(SANS, 12, "bold")).pack(side="left")
@@ -90,31 +79,23 @@ class ChatWindow:
         self.usage.pack(side="right")
         self.page = tk.Text(root, bg=PAGE, fg=INK, font=(SANS, 11), wrap="word", bd=0, padx=24, highlightthickness=0, spacing2=3)
         self.page.pack(fill="both", expand=True)
-        self.page.tag_configure("right", justify="right")
-        self.page.tag_configure("failed", foreground="#8f97a6")
-        self.page.tag_configure("dim", foreground=DIM, justify="center", spacing1=160)
-        for tag, font in {"bold": (SANS, 11, "bold"), "italic": (SANS, 11, "italic"), "mono": (MONO, 10)}.items():
-            self.page.tag_configure(tag, font=font)
-        self.page.tag_configure("code", font=(MONO, 10), background=CARD, lmargin1=12, lmargin2=12)
-        self.page.insert("end", "Ask about a book, or tell it to search for something.", "dim")
+        for tag, look in LOOKS.items():
+            self.page.tag_configure(tag, **look)
+        self.page.insert("end", "Ask about a book, or tell it to search for something.", "hello")
         self.page.configure(state="disabled")
-        self.page.bind("<Configure>", lambda _event: self.root.after(20, self.follow))
-        for wheel in ("<MouseWheel>", "<Button-4>", "<Button-5>", "<Key>"):
-            self.page.bind(wheel, self.scrolled)
         self.input = tk.Entry(bottom, font=(SANS, 11), bd=9, relief="flat", fg=INK, bg="white", highlightthickness=1)
         self.input.configure(highlightbackground="#cfd5df", highlightcolor=BLUE, insertbackground=INK)
         self.input.pack(side="left", fill="x", expand=True, padx=(0, 8))
         self.input.bind("<Return>", lambda _event: self.send())
         self.button, self.stop = button(bottom, "Send", BLUE, self.send), button(bottom, "Stop", "#3c4454", self.abort)
         self.button.pack(side="left")
-        self.fault = tk.Label(self.error, bg="#fdecec", fg=INK, font=(SANS, 10), anchor="w", justify="left", wraplength=560)
+        self.fault = tk.Label(self.error, bg=PINK, fg=INK, font=(SANS, 10), anchor="w", justify="left", wraplength=560)
         self.fault.pack(side="left", fill="x", expand=True)
         button(self.error, "Retry", RED, self.retry).pack(side="right")
         self.input.focus_set()
 
-    # -- what the agent does
-
     def show_frame(self, frame: Frame[AnyEvent]) -> None:
+        at_end = self.page.yview()[1] > 0.99
         self.page.configure(state="normal")
         for event in frame:
             self.show_event(event)
@@ -122,7 +103,8 @@ class ChatWindow:
         if state is not None and state.streaming_message is not None:
             self.show_answer(state.streaming_message.text)  # once a frame, however many pieces came
         self.page.configure(state="disabled")
-        self.root.after(20, self.follow)  # when everything has its place
+        if at_end:
+            self.root.after(20, self.page.see, "end")  # when everything has its place
         if state is not None:
             self.usage.configure(text=f"{state.usage.total or 0:,} tokens")
             self.waiting.configure(text="   ".join(f"↳ {waiting.text}" for waiting in state.steering))
@@ -133,7 +115,7 @@ class ChatWindow:
     def show_event(self, event: AnyEvent) -> None:
         match event:
             case MessageStart(message=UserMessage(text=text)):
-                self.page.delete(*self.page.tag_ranges("dim") or ("end", "end"))
+                self.page.delete(*self.page.tag_ranges("hello") or ("end", "end"))
                 bubble = tk.Label(self.page, text=text, bg=BLUE, fg="white", font=(SANS, 11), padx=13, pady=8)
                 bubble.configure(wraplength=480, justify="left")
                 self.add(bubble, "right")
@@ -149,13 +131,15 @@ class ChatWindow:
             case ModelRetry():
                 self.show_answer("")  # the attempt is withdrawn, another one follows
             case ToolStart():
-                self.cards[event.call_id] = Card(self.page, event)
-                self.add(self.cards[event.call_id])
+                card = self.cards[event.call_id] = Card(self.page, event)
+                self.add(card)
                 self.tick()
             case ToolUpdate() if event.call_id in self.cards:
                 self.cards[event.call_id].note = str(event.partial)
             case ToolEnd() if event.call_id in self.cards:
-                self.cards.pop(event.call_id).end(event)
+                card = self.cards.pop(event.call_id)
+                card.note = event.result.text
+                card.tell("✗" if event.is_error else "✓")
             case AgentEnd() if event.outcome != "completed":
                 self.fault.configure(text=str(event.error or f"The run was {event.outcome}."))
                 show(self.error, wanted=True, fill="x", padx=24, before=self.page, side="bottom")
@@ -178,29 +162,16 @@ class ChatWindow:
         self.page.tag_add(tag or "card", "end-2c", "end-1c")
         self.page.insert("end", "\n\n", tag)
 
-    def follow(self) -> None:
-        if self.at_end:
-            self.page.see("end")
-
-    def scrolled(self, _event: object) -> None:
-        self.root.after_idle(lambda: setattr(self, "at_end", self.page.yview()[1] > 0.99))
-
     def tick(self) -> None:
         for card in self.cards.values():
-            card.tick()
+            card.tell()
         if self.cards:
             self.root.after(100, self.tick)
 
-    # -- what the person does
-
     def send(self) -> None:
-        text = self.input.get().strip()
-        if text:
+        if text := self.input.get().strip():
             self.input.delete(0, "end")
-            if self.host.is_running:
-                self.host.steer(text)
-            else:
-                self.host.prompt(text)
+            (self.host.steer if self.host.is_running else self.host.prompt)(text)
 
     def abort(self) -> None:
         self.host.abort("stopped")

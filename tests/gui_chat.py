@@ -32,20 +32,14 @@ class QtChat:
         (button,) = [b for b in self.window.error.findChildren(self.example.QPushButton) if b.text() == "Retry"]
         button.click()
 
-    def unfold(self):
-        for card in self.window.findChildren(self.example.Card):
-            card.head.click()
-
     def text(self):
-        labels = self.window.findChildren(self.example.QLabel)
-        heads = [card.head.text() for card in self.window.findChildren(self.example.Card)]
         plain = []
-        for label in labels:
+        for label in self.window.findChildren(self.example.QLabel):
             if label.isVisible():
                 document = self.example.QTextDocument()
                 document.setHtml(label.text())
                 plain.append(document.toPlainText() if label.text().startswith("<!DOCTYPE") else label.text())
-        return "\n".join(heads + plain)
+        return "\n".join(plain)
 
     def shot(self, path):
         assert self.window.grab().save(str(path))
@@ -79,11 +73,6 @@ class TkChat:
     def retry(self):
         (button,) = [child for child in self.window.error.winfo_children() if isinstance(child, self.tk.Button)]
         button.invoke()
-
-    def unfold(self):
-        for child in self.window.page.winfo_children():
-            if isinstance(child, self.example.Card):
-                child.fold()
 
     def text(self):
         def labels(widget):
@@ -172,8 +161,7 @@ def conversation(chat, folder):
     person.sees_no("↳ Only those")
     person.shot("streaming")
     person.sees("The second one is on the shelf now.", "2,760 tokens")
-    chat.unfold()
-    person.sees("{'query': 'back-pressure'}", "The Patient Reader.")
+    person.sees("Reactive Streams, Flow Control, The Patient Reader.")
     chat.type("What about its proofs?")
     person.sees("the server is overloaded: try again later")
     person.shot("error")
