@@ -16,6 +16,7 @@ import gc
 import itertools
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -118,6 +119,7 @@ class Measure:
         gc.collect()
         gc.freeze()  # what was imported is not to be looked at again by each full collection
         self.rig.settle(0.2)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self.subscribe(way)
         self.host.call(self.beat_on_the_agents_loop)
         self.begun = time.monotonic()
@@ -141,6 +143,7 @@ class Measure:
             "backlog": self.backlog,
             "late": (self.progress - (self.ended or time.monotonic())) * 1000,
             "seconds": last - self.begun,
+            "memory": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
         }
         print(json.dumps(result), flush=True)
         os._exit(0)  # some of the ways leave threads that wait for ever
@@ -171,15 +174,15 @@ def measure(toolkit: str, way: str, load: str) -> dict[str, float] | None:
 def row(toolkit: str, way: str, results: list[dict[str, float] | None]) -> list[object]:
     good = [result for result in results if result is not None]
     if not good:
-        return [toolkit, way, *["never came back"] * 2, *["—"] * 5]
+        return [toolkit, way, *["never came back"] * 2, *["—"] * 6]
 
     def median(key: str, digits: int = 0) -> float | int:
         value = statistics.median(result[key] for result in good)
         return round(value, digits) if digits else round(value)
 
     if way == "idle":
-        return [toolkit, way, median("gap"), median("agent gap"), *["—"] * 5]
-    keys = ["gap", "agent gap", "delivered", "calls", "backlog", "late"]
+        return [toolkit, way, median("gap"), median("agent gap"), *["—"] * 6]
+    keys = ["gap", "agent gap", "delivered", "calls", "backlog", "memory", "late"]
     return [toolkit, way, *[median(key) for key in keys], f"{median('seconds', 1)}"]
 
 
@@ -203,7 +206,8 @@ def main() -> None:
                     results[way].append(measure(toolkit, way, load))
             rows += [row(toolkit, way, results[way]) for way in arguments.ways]
             print(json.dumps({toolkit: results}), file=sys.stderr)
-        head = ["toolkit", "way", "largest gap, ms", "agent's gap, ms", "delivered", "calls", "most waiting", "end late, ms", "s"]
+        head = ["toolkit", "way", "largest gap, ms", "agent's gap, ms", "delivered", "calls", "most waiting"]
+        head += ["peak RSS grew, MiB", "end late, ms", "s"]
         print(f"\n### {load}\n\n{table(head, rows)}", flush=True)
     print(f"\n{where()}")
 

@@ -1,5 +1,7 @@
 """The examples, run headless with a scripted or the demo model, and looked at."""
 
+import html
+import io
 import json
 import os
 import shutil
@@ -41,6 +43,18 @@ def check_pictures(folder, toolkit):
     assert len(looks) == 5
 
 
+def picture(shown, path, *words):
+    """What a terminal shows, as an image with these words on it."""
+    console = pytest.importorskip("rich.console", reason="needs Rich: pip install 'rxagent[chat]'")
+    text = pytest.importorskip("rich.text", reason="needs Rich: pip install 'rxagent[chat]'")
+    terminal = console.Console(record=True, file=io.StringIO(), width=90)
+    terminal.print(text.Text.from_ansi(shown) if isinstance(shown, str) else shown)
+    svg = terminal.export_svg(title=path.stem)
+    path.write_text(svg, encoding="utf-8")
+    plain = html.unescape(svg).replace("\xa0", " ")
+    assert all(word in plain for word in words)
+
+
 @pytest.mark.xdist_group("gui")
 def test_the_qt_window_through_a_whole_conversation(pictures):
     pytest.importorskip("PySide6.QtCore", reason="needs PySide6: pip install 'rxagent[qt]'")
@@ -63,20 +77,22 @@ def test_the_tk_window_through_a_whole_conversation(pictures):
     check_pictures(folder, "tk")
 
 
-def test_the_port_of_ones_own_loop():
+def test_the_port_of_ones_own_loop(pictures):
     out = run(sys.executable, EXAMPLES / "own_loop.py", "Say hello.")
+    picture(out, pictures / "own_loop.svg", "demo model", "(completed)")
     assert "demo model" in out
     assert out.rstrip().endswith("(completed)")
 
 
-def test_the_script():
+def test_the_script(pictures):
     out = run(sys.executable, EXAMPLES / "script.py")
+    picture(out, pictures / "script.svg", "→ add {'a': 20.0, 'b': 22.0}", "(completed,")
     assert "→ add {'a': 20.0, 'b': 22.0}" in out
     assert "← 42   0.3 s" in out
     assert out.splitlines()[-1].startswith("(completed, ")
 
 
-def test_the_notebook_in_a_real_kernel():
+def test_the_notebook_in_a_real_kernel(pictures):
     nbclient = pytest.importorskip("nbclient", reason="needs Jupyter's kernel: pip install nbclient ipykernel")
     nbformat = pytest.importorskip("nbformat", reason="needs Jupyter's kernel: pip install nbclient ipykernel")
     pytest.importorskip("ipykernel", reason="needs Jupyter's kernel: pip install nbclient ipykernel")
@@ -89,4 +105,6 @@ print(json.dumps(book.cells[1].outputs))
     assert nbclient
     assert nbformat
     (output,) = json.loads(run(sys.executable, "-c", script).splitlines()[-1])
+    markdown = pytest.importorskip("rich.markdown", reason="needs Rich: pip install 'rxagent[chat]'")
+    picture(markdown.Markdown(output["data"]["text/markdown"]), pictures / "notebook.svg", "ollama:llama3.2")
     assert output["data"]["text/markdown"].rstrip().endswith("`ollama:llama3.2`.")
