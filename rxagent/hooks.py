@@ -198,9 +198,9 @@ APPROVAL: JsonObject = {
         {
             "type": "object",
             "properties": {
-                "decision": {"enum": ["allow", "deny"]},
-                "reason": {"type": "string", "description": "Told to the model with a denial."},
-                "args": {"type": "object", "description": "Run it with these arguments instead."},
+                "decision": {"enum": ["allow", "deny", True, False]},
+                "reason": {"type": ["string", "null"], "description": "Told to the model with a denial."},
+                "args": {"type": ["object", "null"], "description": "Run it with these arguments instead."},
                 "remember": {"type": "boolean", "description": "The same for further calls of this tool in this run."},
             },
             "required": ["decision"],
@@ -253,7 +253,7 @@ def approve(tools: Sequence[Tool | Callable[..., object] | str] | Callable[[Hook
 
     Each call becomes an interrupt. It is answered with ``"allow"``, ``"deny"``, or an object: ``decision``, with
     ``reason`` (told to the model), ``args`` (to run it with), ``remember`` (the same for further calls of the tool in
-    this run, and in those that resume it). Any other answer is an error result of the call; so is cancelling.
+    this run, and in those that resume it). Any other answer is refused by `InterruptError`; cancelling is an error result.
 
     Args:
         tools: names or tools that need approval, or a function of the call that says so; None: all.

@@ -206,7 +206,7 @@ class Agent(AgentCore):
 
         Raises:
             AgentBusy: a run is going.
-            InterruptError: an id that nothing waits for, or that was settled before.
+            InterruptError: an id that nothing waits for, that was settled before, or whose schema the answer doesn't fit.
             NothingToContinue: the last run was not interrupted.
         """
         self._check_idle("resume")

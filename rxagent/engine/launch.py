@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from rxagent.engine.answers import check_fit
 from rxagent.engine.loop import Resume
 from rxagent.engine.lost import check_answer, question_of
 from rxagent.engine.profile import NO_RECOVERY, Recovery, UnknownCalls
@@ -56,7 +57,7 @@ def with_answers(session: Session, answers: Mapping[str, object], policy: Unknow
     """The answers to an interrupted run, or the rest of one that a process left.
 
     Raises:
-        InterruptError: an id that nothing waits for, or that was settled before.
+        InterruptError: an id that nothing waits for, that was settled before, or whose schema the answer doesn't fit.
         NothingToContinue: the session waits for nothing.
     """
     given, cancelled = checked(answers)
@@ -68,6 +69,9 @@ def with_answers(session: Session, answers: Mapping[str, object], policy: Unknow
     _check_known(progress, (*given, *cancelled), asked)
     if progress.outcome != "interrupted" or progress.interrupted_at is None:
         raise NothingToContinue("nothing to resume: the session's last run is over and asked nothing")
+    for interrupt in progress.interrupts:
+        if interrupt.id in given:
+            check_fit(interrupt, given[interrupt.id])
     resume = Resume(progress.interrupted_at, given, cancelled)
     return Launch(tuple(progress.inputs), resume, recovery=Recovery(policy))
 

@@ -109,7 +109,7 @@ class Runner:
         Raises:
             AgentBusy: a run of this session is going.
             Unserialisable, InterruptError: an answer can't be one.
-            InterruptError: by ``await``: nothing waits under an id, or it was settled before.
+            InterruptError: by ``await``: nothing waits under an id, it was settled before, or its schema wants another answer.
             NothingToContinue: by ``await``: the session waits for nothing.
             UnknownSession, StoreError: by ``await``.
         """

@@ -31,9 +31,12 @@ class HandoffTool:
 
     def bind(self, arguments: JsonObject) -> "BoundHandoff":
         """Takes ``{"reason": text}`` or nothing; raises `InvalidArguments`."""
+        wrong = [f"- {name}: not expected" for name in arguments if name != "reason"]
         reason = arguments.get("reason", "")
-        if not isinstance(reason, str) or set(arguments) - {"reason"}:
-            raise InvalidArguments(f"{self.declaration.name!r} takes nothing but a reason, as text")
+        if not isinstance(reason, str):
+            wrong.insert(0, f"- reason: should be text (got {reason!r:.100})")
+        if wrong:
+            raise InvalidArguments("\n".join([f"Invalid arguments for tool {self.declaration.name!r}:", *wrong]))
         return BoundHandoff(self.target.name, arguments)
 
 

@@ -53,7 +53,8 @@ def asked(params: wire.ElicitRequestParams) -> tuple[str, JsonObject]:
     """A server's question: for a person, and the JSON schema of the answer (for a link: whether it was followed)."""
     if isinstance(params, wire.ElicitRequestURLParams):
         return f"{params.message}\n{params.url}", _YES
-    return params.message, cast("JsonObject", params.requested_schema)
+    schema = cast("JsonObject", params.requested_schema)
+    return params.message, {**schema, "type": ["object", *_short(params), "boolean", "null"]}
 
 
 def answered(params: wire.ElicitRequestParams, answer: JsonValue) -> wire.ElicitResult:
@@ -66,6 +67,16 @@ def answered(params: wire.ElicitRequestParams, answer: JsonValue) -> wire.Elicit
         answer = dict.fromkeys(_fields(params)[:1], answer)
     content = cast("dict[str, str | int | float | bool | list[str] | None]", answer)
     return wire.ElicitResult(action="accept", content=content)
+
+
+def _short(params: wire.ElicitRequestFormParams) -> list[JsonValue]:
+    """The types of a bare value that answers a question of one field."""
+    names = _fields(params)
+    if len(names) != 1:
+        return []
+    field = cast("dict[str, JsonValue]", params.requested_schema["properties"])[names[0]]
+    kind = field.get("type", "string") if isinstance(field, dict) else "string"
+    return [kind] if isinstance(kind, str) and kind not in ("boolean", "object") else []
 
 
 def _fields(params: wire.ElicitRequestFormParams) -> list[str]:

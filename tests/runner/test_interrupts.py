@@ -101,17 +101,17 @@ def test_a_second_answer_an_unknown_id_and_an_idle_session_are_refused_and_leave
         runner = Runner(calls_then_done(asks("a?"), asks("b?")), MemoryStore())
         result = await runner.query("go", "s")
         a, b = (i.id for i in result.interrupts)
-        await runner.resume("s", {a: 1})
+        await runner.resume("s", {a: "1"})
         before = await log_of(runner)
         with pytest.raises(InterruptError, match="settled before"):
-            await runner.resume("s", {a: 2})
+            await runner.resume("s", {a: "2"})
         with pytest.raises(InterruptError, match=f"waiting: {b}"):
-            await runner.resume("s", {"nobody": 2})
+            await runner.resume("s", {"nobody": "2"})
         with pytest.raises(UnknownSession):
-            await runner.resume("other", {a: 2})
+            await runner.resume("other", {a: "2"})
         assert await log_of(runner) == before
         await runner.resume("s", {b: Cancel()})
-        for answers in ({a: 2}, {b: 2}):
+        for answers in ({a: "2"}, {b: "2"}):
             with pytest.raises(InterruptError, match="settled before"):
                 await runner.resume("s", answers)
         with pytest.raises(NothingToContinue):
@@ -344,15 +344,53 @@ def test_an_approval_allows_denies_or_edits(answer, text, ran):
     main()
 
 
-@pytest.mark.parametrize("answer", ["perhaps", 7, {"decision": "maybe"}])
-def test_what_is_no_approval_runs_nothing_and_says_so(answer):
+@pytest.mark.parametrize(
+    "answer", ["perhaps", 7, 1, {"decision": "maybe"}, {"reason": "none"}, {"decision": "allow", "for": "ever"}]
+)
+def test_what_is_no_approval_is_refused_and_starts_nothing(answer):
     @virtual
     async def main():
-        text, ran = await approved(answer)
-        assert "an approval is answered with" in text
-        assert ran == []
+        done = []
+        agent = calls_then_done(ToolCall("", "plain", {"text": "x"}), deps=done, hooks=approve(tools=["plain"]))
+        runner = Runner(agent, MemoryStore())
+        (gate,) = (await runner.query("go", "s")).interrupts
+        before = await log_of(runner)
+        with pytest.raises(InterruptError, match="doesn't fit its schema"):
+            await runner.resume("s", {gate.id: answer})
+        assert (await log_of(runner), done) == (before, [])
+        assert (await runner.resume("s", {gate.id: "allow"})).text == "plain x"
 
     main()
+
+
+@virtual
+async def test_an_answer_that_does_not_fit_says_what_was_expected_and_the_right_one_is_still_taken():
+    wanted = {
+        "type": "object",
+        "properties": {"seats": {"type": "integer", "minimum": 1}, "day": {"enum": ["monday", "friday"]}},
+        "required": ["seats", "day"],
+    }
+
+    @tool
+    async def book(ctx: ToolContext) -> str:
+        return f"{await ctx.interrupt('when?', wanted)}"
+
+    agent = calls_then_done(ToolCall("", "book"), tools=[book])
+    runner = Runner(calls_then_done(ToolCall("", "child", {"input": "x"}), tools=[as_tool(agent, name="child")]), MemoryStore())
+    (question,) = (await runner.query("go", "s")).interrupts
+    assert question.schema == wanted
+    before = await log_of(runner)
+    with pytest.raises(InterruptError) as caught:
+        await runner.resume("s", {question.id: {"seats": "two", "day": "sunday"}})
+    assert "when?" in str(caught.value)
+    assert 'seats: expected integer, got "two"; day: expected "monday" or "friday", got "sunday"' in str(caught.value)
+    with pytest.raises(InterruptError, match="day: required"):
+        await runner.resume("s", {question.id: {"seats": 2}})
+    opened = await runner.open("s")
+    with pytest.raises(InterruptError, match="expected object, got null"):
+        opened.resume({question.id: None})
+    assert await log_of(runner) == before
+    assert (await runner.resume("s", {question.id: {"seats": 2, "day": "friday"}})).outcome == "completed"
 
 
 @pytest.mark.parametrize("decision", ["allow", "deny"])
