@@ -243,7 +243,7 @@ class Agent(AgentCore):
         self._inbox.steer(self._session.identify(as_messages(message)))
         cut = self._inbox.on_interrupt
         if interrupt and cut is not None:
-            self._on_loop(cut)
+            self._place.do(cut)
 
     def follow_up(self, message: str | AnyMessage | Sequence[str | AnyMessage]) -> None:
         """Queues a message for when the run would stop; from any thread."""
@@ -280,7 +280,7 @@ class Agent(AgentCore):
         self._check_idle("reset")
         self._inbox.clear()
         self._session.branches.clear()
-        self._on_loop(lambda: self._publish(SessionReset(origin=self._origin())))
+        self._place.do(lambda: self._publish(SessionReset(origin=self._origin())))
 
     def subscribe(
         self,

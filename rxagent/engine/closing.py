@@ -1,14 +1,17 @@
 """The end of a run: the events that end whatever is open, in the grammar's order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
 from rxagent.engine.batch import abandon
+from rxagent.engine.inbox import Inbox
+from rxagent.engine.profile import Profile
 from rxagent.engine.scope import Scope
-from rxagent.engine.session import new_id, wall_clock
+from rxagent.engine.session import Session, new_id, wall_clock
 from rxagent.events import AgentEnd, AgentStart, AnyEvent, ErrorInfo, MessageEnd, MessageStart, Outcome, TurnEnd, TurnStart
 from rxagent.messages import AssistantMessage, StopReason, ToolResultMessage
+from rxagent.signals import Signal
 
 
 class Unfinished(Protocol):
@@ -51,6 +54,23 @@ def left(scope: Scope) -> Iterator[AnyEvent]:
     stopped = scope.session.progress.stopped
     error = None if stopped else ErrorInfo("the process ended before the run did", "process")
     yield from closing(scope, LeftAnswer(scope), "interrupted" if stopped else "aborted", error)
+
+
+def end_left_run(session: Session, acting: Callable[[], Profile], inbox: Inbox) -> None:
+    """Ends the run a dead process left open in a session, and those of its children; without one it does nothing.
+
+    ``acting`` tells the agent that has the conversation.
+    """
+    deepest_first = sorted(session.branches.values(), key=lambda branch: -len(branch.state.path))
+    for each in (*deepest_first, session):
+        progress = each.progress
+        if progress.run_open:
+            profile = acting()
+            origin = each.origin(progress.run_id, progress.speaker)
+            for event in left(Scope(each, profile.setup, profile.config, inbox, Signal(), origin)):
+                each.publish(event)
+    if session.progress.outcome != "interrupted":
+        session.branches.clear()
 
 
 def publish_left(scope: Scope) -> None:

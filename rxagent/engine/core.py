@@ -3,14 +3,12 @@
 `Agent` is the face of it. What is public here is for those that run agents: runners and teams.
 """
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Self
 
-from rxagent.engine.closing import left, publish_left
+from rxagent.engine.closing import end_left_run, publish_left
 from rxagent.engine.cold import running_loop
 from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches, one_of
 from rxagent.engine.inbox import Inbox
@@ -18,6 +16,7 @@ from rxagent.engine.launch import Launch
 from rxagent.engine.limits import Limits, Retry
 from rxagent.engine.listeners import Listeners
 from rxagent.engine.loop import Loop
+from rxagent.engine.place import Place
 from rxagent.engine.profile import Profile
 from rxagent.engine.restore import Restoring
 from rxagent.engine.run import Run
@@ -44,14 +43,6 @@ from rxagent.messages import (
 from rxagent.signals import Signal
 from rxagent.state import AgentState
 from rxagent.tools import Tool, as_tools
-
-
-def _is_here(loop: asyncio.AbstractEventLoop) -> bool:
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
-
 
 # what most agents are made with
 _HOOKS, _LIMITS, _RETRY = Hooks(), Limits(), Retry()
@@ -122,8 +113,7 @@ class AgentCore:
         self._session = session
         self._run: Run | None = None
         self._scope: Scope | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._idle = threading.RLock()  # while no run goes, events may come from any thread
+        self._place = Place()
         self._listeners: Listeners | None = None  # made for the first of them
 
     def _last(self) -> AnyMessage | None:
@@ -150,8 +140,8 @@ class AgentCore:
         run_id = progress.run_id if launch.take_up else new_id()
         run = run or self.new_run(session.origin(run_id, acting.name))
         run.begin(session.origin(run_id if launch.take_up else run.run_id, acting.name), session.gate)
-        with self._idle:  # from here on other threads come in through the loop
-            self._run, self._loop = run, loop
+        with self._place.lock:  # from here on other threads come in through the loop
+            self._run, self._place.loop = run, loop
         scope = Scope(session, acting.setup, acting.config, self._inbox, run.signal, run.origin, acting.output, self._report)
         scope.find, scope.on_hand_over, scope.recovery = self.find, self._hold, launch.recovery
         self._scope = scope
@@ -181,7 +171,7 @@ class AgentCore:
             forget()
             publish_left(scope)
             session.recorder = None
-            self._run = self._scope = self._loop = None
+            self._run = self._scope = self._place.loop = None
             run.expects(scope.output)
             run.finish(failure)
 
@@ -245,18 +235,7 @@ class AgentCore:
 
         What was done stays in the transcript; calls nobody knows the end of get an error result that says so.
         """
-        session = self._session
-        deepest_first = sorted(session.branches.values(), key=lambda branch: -len(branch.state.path))
-        for each in (*deepest_first, session):
-            progress = each.progress
-            if progress.run_open:
-                acting = self._acting
-                origin = each.origin(progress.run_id, progress.speaker)
-                scope = Scope(each, acting.setup, acting.config, self._inbox, Signal(), origin)
-                for event in left(scope):
-                    each.publish(event)
-        if session.progress.outcome != "interrupted":
-            session.branches.clear()
+        end_left_run(self._session, lambda: self._acting, self._inbox)
 
     def profile(self) -> Profile:
         """What a run of this agent on another session, or as a tool, is made with."""
@@ -318,28 +297,11 @@ class AgentCore:
             self._start_session()
         self._session.publish(event)
 
-    def _on_loop(self, work: Callable[[], object]) -> None:
-        """Does it on the loop of the running run; at once where there is none, or where it is here. One thread at a time."""
-
-        def alone() -> None:
-            with self._idle:
-                work()
-
-        with self._idle:
-            loop = self._loop
-            if loop is None or _is_here(loop):
-                work()
-                return
-            try:
-                loop.call_soon_threadsafe(alone)
-            except RuntimeError:  # it was closed with the run in it
-                work()
-
     def _queue_changed(self) -> None:
         def publish() -> None:
             self._publish(QueueChanged(self._inbox.steering, self._inbox.follow_ups, origin=self._origin()))
 
-        self._on_loop(publish)
+        self._place.do(publish)
 
     def _config_changed(self) -> None:
         def publish() -> None:
@@ -350,7 +312,7 @@ class AgentCore:
             else:  # before its first event a session's configuration is simply what it starts with
                 session.state = session.published = self._initial(tuple(session.state.messages))
 
-        self._on_loop(publish)
+        self._place.do(publish)
 
     def _report(self, fault: Fault) -> None:
         if self._errors.observed:

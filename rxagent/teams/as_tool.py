@@ -11,6 +11,7 @@ from rxagent.errors import InvalidTool, ToolInterrupted
 from rxagent.messages import JsonObject, ToolDeclaration, ToolResult, UserMessage
 from rxagent.teams.naming import checked_name, host_of, tool_name
 from rxagent.tools import InvalidArguments, ToolContext
+from rxagent.tools.arguments import explained
 
 
 class _Arguments(BaseModel):
@@ -39,7 +40,7 @@ class AgentTool:
         try:
             return BoundAgent(self.agent, _Arguments.model_validate(arguments).input)
         except ValidationError as error:
-            raise InvalidArguments(f"Invalid arguments for tool {self.declaration.name!r}: {error.errors()[0]['msg']}") from None
+            raise InvalidArguments(explained(self.declaration.name, error)) from None
 
 
 class BoundAgent:

@@ -7,17 +7,14 @@ import threading
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
-from functools import partial
-from types import UnionType
-from typing import Annotated, Any, Generic, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic import ValidationError
 from reactivex import Observable
 
 from rxagent.errors import DuplicateTool, InvalidTool
 from rxagent.messages import JsonObject, ToolDeclaration
+from rxagent.tools.arguments import arguments_model, explained, routine, schema_of, whole_of
 from rxagent.tools.base import InvalidArguments, Tool, ToolOutput
 from rxagent.tools.context import ToolContext
 from rxagent.tools.docstring import describe
@@ -26,7 +23,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_INJECTED = inspect.Parameter.empty
 
 
 class FunctionTool(Generic[P, R]):
@@ -37,7 +33,7 @@ class FunctionTool(Generic[P, R]):
     ) -> None:
         self._function = function
         self._options = {"name": name, "description": description, "sequential": sequential, "timeout": timeout}
-        whole = _whole(function)
+        whole = whole_of(function)
         self.__doc__ = whole.__doc__
         self.__name__ = name or getattr(whole, "__name__", type(whole).__name__)
         if not _NAME.fullmatch(self.__name__):
@@ -48,9 +44,9 @@ class FunctionTool(Generic[P, R]):
             raise InvalidTool(f"tool {self.__name__!r}: timeout must be more than 0 seconds or None, not {timeout}")
         self.sequential = sequential
         self.timeout = timeout
-        self._context_parameter, self._names, self._model = _arguments_model(self.__name__, function)
+        self._context_parameter, self._names, self._model = arguments_model(self.__name__, function)
         self.declaration = ToolDeclaration(
-            self.__name__, (describe(whole)[0] if description is None else description), _schema(self.__name__, self._model)
+            self.__name__, (describe(whole)[0] if description is None else description), schema_of(self.__name__, self._model)
         )
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -71,7 +67,7 @@ class FunctionTool(Generic[P, R]):
         try:
             model = self._model.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidArguments(_explain(self.__name__, error)) from None
+            raise InvalidArguments(explained(self.__name__, error)) from None
         given = cast("JsonObject", model.model_dump(mode="json", by_alias=True, exclude_unset=True))
         values = {name: getattr(model, field) for field, name in self._names.items()}
         return BoundFunction(self._function, given, values, self._context_parameter)
@@ -94,7 +90,7 @@ class BoundFunction:
         if self._context_parameter is not None:
             values = {**values, self._context_parameter: context}
         function = self._function
-        target = _routine(function)
+        target = routine(function)
         if inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target):
             return cast("ToolOutput", function(**values))
         return _in_thread(function, values, context)
@@ -147,119 +143,6 @@ class _DaemonThreads(Executor):
 
         threading.Thread(target=run, daemon=True, name="rxagent-tool").start()
         return future
-
-
-def _arguments_model(name: str, function: Callable[..., object]) -> tuple[str | None, dict[str, str], type[BaseModel]]:
-    """The parameter that takes the context, the fields' parameter names, and a model of the arguments."""
-    descriptions = describe(_whole(function))[1]
-    fields: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    context_parameter: str | None = None
-    hints = _hints(name, function)
-    for parameter in _parameters(name, function):
-        hint = hints.get(parameter.name, _INJECTED)
-        if hint is _INJECTED:
-            raise InvalidTool(
-                f"tool {name!r}: parameter {parameter.name!r} has no type annotation, so the model can't be told what to send."
-            )
-        if _is_context(hint):
-            context_parameter = parameter.name
-            continue
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        # fields are numbered and aliased: a parameter may have any name, also one that BaseModel uses
-        field = f"p{len(fields)}"
-        names[field] = parameter.name
-        extra = Field(alias=parameter.name)
-        if parameter.name in descriptions:
-            extra = Field(alias=parameter.name, description=descriptions[parameter.name])
-        fields[field] = (Annotated[hint, extra], default)
-    try:
-        model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields)
-    except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
-        raise InvalidTool(
-            f"tool {name!r}: a parameter's type can't be described to a model: {str(error).splitlines()[0]}"
-        ) from error
-    return context_parameter, names, model
-
-
-def _parameters(name: str, function: Callable[..., object]) -> list[inspect.Parameter]:
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError) as error:
-        raise InvalidTool(f"tool {name!r}: {function!r} has no signature that can be read; wrap it in a function.") from error
-    if (
-        parameters
-        and parameters[0].name == "self"
-        and "." in getattr(function, "__qualname__", "")
-        and not inspect.ismethod(function)
-    ):
-        parameters = parameters[1:]  # a method in its class body; FunctionTool.__get__ binds it
-    for parameter in parameters:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise InvalidTool(
-                f"tool {name!r}: parameter {parameter} can't be sent by a model, which names each argument. Use plain parameters."
-            )
-    return parameters
-
-
-def _is_context(hint: object) -> bool:
-    """Whether a parameter is annotated ``ToolContext``, ``ToolContext | None`` or ``Annotated[ToolContext, …]``."""
-    if get_origin(hint) is Annotated:
-        return _is_context(get_args(hint)[0])
-    choices = [choice for choice in get_args(hint) if choice is not type(None)]
-    return hint is ToolContext or (get_origin(hint) in (Union, UnionType) and choices == [ToolContext])
-
-
-def _whole(function: Callable[..., object]) -> Callable[..., object]:
-    """The function that a ``partial`` is a part of."""
-    while isinstance(function, partial):
-        function = cast("partial[object]", function).func
-    return function
-
-
-def _routine(function: Callable[..., object]) -> Callable[..., object]:
-    """The function that is run in the end; for an object, how it is called."""
-    whole = _whole(function)
-    return whole if inspect.isroutine(whole) else type(whole).__call__
-
-
-def _hints(name: str, function: Callable[..., object]) -> dict[str, Any]:
-    target: Any = _routine(function)
-    try:
-        return get_type_hints(target, include_extras=True)
-    except (NameError, TypeError) as error:
-        raise InvalidTool(
-            f"tool {name!r}: its annotations can't be resolved: {error}. Define the types at module level."
-        ) from error
-
-
-class _PlainSchema(GenerateJsonSchema):
-    """Without the titles pydantic makes up: they are noise to a model."""
-
-    def get_title_from_name(self, name: str) -> str:
-        return ""
-
-    def field_title_should_be_set(self, schema: object) -> bool:
-        return False
-
-
-def _schema(name: str, model: type[BaseModel]) -> JsonObject:
-    try:
-        schema = cast("JsonObject", model.model_json_schema(by_alias=True, schema_generator=_PlainSchema))
-    except PydanticInvalidForJsonSchema as error:
-        raise InvalidTool(f"tool {name!r}: a parameter's type has no JSON schema: {str(error).splitlines()[0]}") from error
-    schema.pop("title", None)
-    schema.setdefault("properties", {})
-    return schema
-
-
-def _explain(name: str, error: ValidationError) -> str:
-    lines = [f"Invalid arguments for tool {name!r}:"]
-    for item in error.errors(include_url=False, include_context=False):
-        path = ".".join(str(step) for step in item["loc"]) or "(arguments)"
-        got = "" if item["type"] == "missing" else f" (got {item['input']!r:.100})"
-        lines.append(f"- {path}: {item['msg']}{got}")
-    return "\n".join(lines)
 
 
 @overload
