@@ -73,8 +73,8 @@ class Call:
 
     @property
     def under_way(self) -> bool:
-        """It has begun, and nothing of it is held back."""
-        return self.started and self._sent == len(self._pieces)
+        """Some of its arguments are sent, and nothing of it is held back."""
+        return self.started and 0 < self._sent == len(self._pieces)
 
     @property
     def has_arguments(self) -> bool:

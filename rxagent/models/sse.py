@@ -39,7 +39,7 @@ class SseDecoder:
 
     """
 
-    __slots__ = ("_cap", "_cr", "_data", "_first", "_name", "_partial", "_size")
+    __slots__ = ("_cap", "_cr", "_data", "_name", "_partial", "_size")
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -48,7 +48,6 @@ class SseDecoder:
         self._size = 0
         self._name = ""
         self._cr = False
-        self._first = True
 
     def feed(self, chunk: bytes, out: list[SseEvents]) -> None:
         """Appends the events that are complete with these bytes to ``out``.
@@ -127,9 +126,7 @@ class SseDecoder:
             raise EventTooLarge
 
     def _line(self, line: bytes, out: list[SseEvents]) -> None:
-        if self._first:
-            self._first = False
-            line = line.removeprefix(_BOM)
+        line = line.removeprefix(_BOM)  # not the first line's only: proxies join streams that each have one
         if not line:
             self._dispatch(out)
             return

@@ -67,9 +67,10 @@ class Stencil:
         """
         if name != self._name:
             return [], at
-        window = data[at:]
-        if between and len(window) > _WINDOW:
-            window = window[: max(window.rfind(between, 0, _WINDOW), 0)]
+        end = len(data)
+        if between and end - at > _WINDOW:
+            end = max(data.rfind(between, at, at + _WINDOW), at)
+        window = data[at:end]
         events = window.split(between) if between else [window]
         raws = self._insides(events, window, between)
         if not raws:
@@ -133,7 +134,9 @@ def _texts(raws: list[bytes]) -> list[str]:
     joined = b"\n".join(raws)
     if b"\\" not in joined and b'"' not in joined:
         with suppress(ValueError):
-            return joined.decode().split("\n")
+            split = joined.decode().split("\n")
+            if len(split) == len(raws):  # else a string has a bare newline in it
+                return split
     texts: list[str] = []
     for raw in raws:
         text = _text(raw)

@@ -146,6 +146,8 @@ class Decoder:
 
     def feed(self, received: list[SseEvents]) -> None:
         """Reads events of the stream in order; stops at the terminal one."""
+        if self.done:
+            return
         stencil = self._stencil
         for name, data, between in received:
             at, size = 0, len(data)
@@ -206,6 +208,8 @@ class Decoder:
         for value in values:
             if isinstance(value, dict) and not self.done:
                 self.chunk("", value)
+        if len(values) > 1:
+            self._same.clear()  # the others would go unread
 
     def chunk(self, name: str, value: JsonObject) -> None:
         """Reads one event: ``name`` is that of its ``event:`` line, or empty."""

@@ -112,3 +112,9 @@ def test_bare_json_over_many_lines_is_one_event():
     raw = b"data: 1\n\n" + bare + b"\n\ndata: 2\n\n"
     for size in (1, 7, len(raw)):
         assert decode([raw[i : i + size] for i in range(0, len(raw), size)]) == [("", b"1"), ("", bare), ("", b"2")]
+
+
+@pytest.mark.parametrize("width", [1, 7, 1000])
+def test_streams_that_were_joined_have_byte_order_marks_inside(width):
+    raw = b'\xef\xbb\xbfdata: {"n":1}\n\ndata: {"n":2}\n\n\xef\xbb\xbfdata: {"n":3}\n\n'
+    assert decode([raw[i : i + width] for i in range(0, len(raw), width)]) == [("", b'{"n":%d}' % n) for n in (1, 2, 3)]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rxagent.events import model as m
+from rxagent.models.body import BodyReader
 from rxagent.models.openai_chat_stream import ChatDecoder
 from rxagent.models.stencil import Stencil
 
@@ -168,3 +169,46 @@ def test_events_that_all_differ_are_not_learnt_from_for_ever():
     learnt_from = [stencil.learn("", b'{"id":%d,"content":"a"}' % n, KEY, "a") for n in range(100)]
     assert any(learnt_from[:5])
     assert not any(learnt_from[50:])
+
+
+def told(*deltas):
+    return [json.dumps({"choices": [{"index": 0, "delta": delta}]}) for delta in deltas]
+
+
+def argued(index, arguments, **named):
+    return {"tool_calls": [{"index": index, **named, "function": {**named, "arguments": arguments}}]}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        # broken JSON of a server that doesn't escape a newline and frames it well
+        [*told({"content": "a"}, {"content": "a"}), '{"choices": [{"index": 0, "delta": {"content": "b\ndata: c"}}]}'],
+        # two chunks in one event, whose first says more than the text of the second
+        [
+            json.dumps([{"choices": [{"delta": argued(0, "1", id="a", name="f")}]}, {"choices": [{"delta": {"content": text}}]}])
+            for text in "uvwx"
+        ],
+        # a call that is begun by the next one's start, and a placeholder before its arguments
+        told(argued(0, "", id="a", name="f"), argued(1, "", id="b", name="f"), argued(0, "{}"), argued(0, '{"n":1}')),
+    ],
+)
+def test_streams_of_odd_servers_read_the_same_however_they_are_read(raw):
+    fast, at_once, plain = three_ways(raw)
+    assert fast == at_once == plain
+
+
+def test_arguments_after_a_placeholder_are_the_calls():
+    chunks = [*told(argued(0, "", id="a", name="f"), argued(1, "", id="b", name="f"), argued(0, "{}"), argued(0, '{"n":1}'))]
+    read = streams.answer(ChatDecoder, [f"data: {raw}\n\n".encode() for raw in chunks] + [b"data: [DONE]\n\n"])
+    assert [call["arguments"] for call in read["tool_calls"]] == [{"n": 1}, {}]
+
+
+@pytest.mark.parametrize("pad", range(0, 90, 9))
+def test_nothing_is_read_after_a_failure(pad):
+    more = f"data: {told({'content': 'a'})[0]}\n\n".encode()
+    body = more * 300 + b'dxta: {"n":1}\n\n:' + b"x" * pad + b"\n\n" + more * 900
+    reader = BodyReader(ChatDecoder(), 1 << 24)
+    read = [event for at in range(0, len(body), 1 << 15) for event in reader.feed(body[at : at + (1 << 15)])]
+    assert isinstance(read[-1], m.ModelError)
+    assert sum(isinstance(event, m.ModelError) for event in read) == 1
