@@ -1,6 +1,7 @@
 """When the events of a recorded run happened, as far as the log tells."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import pairwise
 
 from rxagent.events import AnyEvent, MessageStart, ToolEnd, ToolStart
@@ -35,3 +36,21 @@ def times(events: Sequence[AnyEvent]) -> list[float]:
         result.extend(earlier - origin + step * n for n in range(1, after - before + 1))
     result.extend([anchors[-1][1] - origin] * (len(events) - len(result)))
     return result
+
+
+class Replayed:
+    """The events of a stored session, at their pace; iterable as often as one likes."""
+
+    def __init__(self, load: Callable[[], Awaitable[Sequence[AnyEvent]]], speed: float | None) -> None:
+        self._load = load
+        self._speed = speed
+
+    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        log = await self._load()
+        at = times(log) if self._speed is not None else []
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        for index, event in enumerate(log):
+            if self._speed is not None and (early := began + at[index] / self._speed - clock()) > 0:
+                await asyncio.sleep(early)
+            yield event

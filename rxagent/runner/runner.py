@@ -1,7 +1,7 @@
 """`Runner`: runs of one agent over many sessions, each the fold of its log."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
@@ -22,7 +22,7 @@ from rxagent.messages import AnyMessage, as_messages
 from rxagent.runner.forking import moved
 from rxagent.runner.journal import StoreJournal
 from rxagent.runner.logs import KeptLogs, StoredLogs
-from rxagent.runner.pace import times
+from rxagent.runner.pace import Replayed
 from rxagent.state import AgentState, reduce
 
 POLICIES = ("ask", "rerun", "fail")
@@ -86,7 +86,8 @@ class Runner:
             InvalidMessage: the input is neither text nor messages.
             AgentBusy: a run of this session is going.
             NoRunningLoop: there is no running asyncio loop.
-            StoreError: by ``await``: the session can't be read, or its events can't be stored.
+            StoreError: by ``await``: the session can't be read, or its events can't be stored (then the log counts, which
+                ends with what was stored, not what the run had shown by then; ``resume`` goes on from there).
         """
         given = as_messages(messages)
         if not given:
@@ -96,7 +97,7 @@ class Runner:
             return with_input(agent.session, given)
 
         plan = _Plan("run", launch, must_exist=False, named=session is not None, afresh=True)
-        return self._start(session or new_id(), plan)
+        return self._start(new_id() if session is None else session, plan)
 
     def resume(self, session: str, answers: Mapping[str, object] | None = None) -> Run:
         """Goes on with an interrupted run, in a new run, or with one that a dead process left open, in the same run.
@@ -131,7 +132,7 @@ class Runner:
         Raises:
             StoreError: the session can't be read.
         """
-        return await self._agent(session or new_id(), must_exist=False, named=session is not None)
+        return await self._agent(new_id() if session is None else session, must_exist=False, named=session is not None)
 
     async def sessions(self) -> list[SessionInfo]:
         """The sessions there are, in the order in which they were begun."""
@@ -180,9 +181,9 @@ class Runner:
             UsageError: the speed is not more than 0.
             UnknownSession, StoreError: to the subscriber.
         """
-        if speed is not None and speed <= 0:
+        if speed is not None and not speed > 0:
             raise UsageError(f"replay: speed is more than 0, or None for at once; not {speed}")
-        return from_aiter(_Replayed(lambda: self._logs.load(session), speed))
+        return from_aiter(Replayed(lambda: self._logs.load(session), speed))
 
     # -- inside
 
@@ -230,7 +231,7 @@ class Runner:
         """The twin of the agent that works on a session: the one there is, or a new one."""
         async with self._loading.setdefault(session_id, asyncio.Lock()):
             agent = self._opened.get(session_id)
-            if agent is None or await self._grown(agent):
+            if agent is None or _is_cut_off(agent) or await self._grown(agent):
                 agent = await self._twin(session_id, must_exist=must_exist, named=named)
                 self._opened[session_id] = agent
             return agent
@@ -267,22 +268,10 @@ class Runner:
             session.events.subscribe(journal.watch)
 
 
-class _Replayed:
-    """The events of a stored session, at their pace; iterable as often as one likes."""
-
-    def __init__(self, load: Callable[[], Awaitable[Sequence[AnyEvent]]], speed: float | None) -> None:
-        self._load = load
-        self._speed = speed
-
-    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
-        log = await self._load()
-        at = times(log) if self._speed is not None else []
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        for index, event in enumerate(log):
-            if self._speed is not None and (early := began + at[index] / self._speed - clock()) > 0:
-                await asyncio.sleep(early)
-            yield event
+def _is_cut_off(agent: Agent) -> bool:
+    """Whether an agent goes beyond what its store took, so that only the log tells how the session stands."""
+    journal = agent.session.journal
+    return isinstance(journal, StoreJournal) and journal.failure is not None and not agent.is_running
 
 
 def _open_run(log: Sequence[AnyEvent], run_id: str) -> list[AnyEvent]:

@@ -90,7 +90,7 @@ def check_session_id(session_id: str) -> None:
     """Raises `UsageError` for what can't name a session."""
     try:
         usable = bool(session_id.encode())
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, AttributeError):  # callers aren't all typed
         usable = False
     if not usable:
         raise UsageError(f"a session id is non-empty text, not {session_id!r}")

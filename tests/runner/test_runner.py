@@ -324,6 +324,46 @@ def test_a_store_that_fails_ends_the_run_as_failed_with_the_grammar_intact(at_ap
     main()
 
 
+@pytest.mark.parametrize("at_append", range(6))
+@pytest.mark.parametrize("how", ["resume", "query"])
+def test_when_the_store_works_again_the_same_runner_goes_on_from_what_was_stored(how, at_append):
+    @virtual
+    async def main():
+        store = Failing(at_append, StoreFull("the disk is full"))
+        runner = Runner(sleeper(1.0, 2.0), store, unknown_calls="rerun")
+        shown = await runner.open("s")
+        failed = runner.query("go", "s")
+        with pytest.raises(StoreFull):
+            await failed
+        store.at = 1000
+        if how == "resume" and not at_append:
+            with pytest.raises(UnknownSession):
+                await runner.resume("s")
+            return
+        result = await (runner.resume("s") if how == "resume" else runner.query("again", "s"))
+        assert (result.outcome, result.text) == ("completed", "slept")
+        log = await runner.events("s")
+        check(log)
+        now = await runner.open("s")
+        assert now is not shown
+        assert now.state == await runner.state("s")
+
+    main()
+
+
+def test_a_session_id_is_text_and_not_empty():
+    @virtual
+    async def main():
+        runner = Runner(echo(), MemoryStore())
+        for odd in ("", 5):
+            with pytest.raises(UsageError, match="non-empty text"):
+                await runner.query("go", odd)
+        with pytest.raises(UsageError, match="more than 0"):
+            runner.replay("s", float("nan"))
+
+    main()
+
+
 @virtual
 async def test_a_tool_runs_only_after_its_start_is_stored_and_the_run_ends_only_when_its_end_is():
     class Slow(MemoryStore):

@@ -242,6 +242,12 @@ async def test_wrong_arguments_of_a_child_are_told_to_the_model():
     await w.agent.prompt("go")
     w.check()
     assert all(e.is_error and "Invalid arguments" in e.result.text for e in w.of(ToolEnd))
+    listed = [e.result.text.splitlines()[1:] for e in w.of(ToolEnd)]
+    assert listed == [
+        ["- input: Field required"],
+        ["- input: Input should be a valid string (got 7)"],
+        ["- input: Field required", "- x: Extra inputs are not permitted (got 'y')"],
+    ]
     assert len(w.of(AgentStart)) == 1
 
 
