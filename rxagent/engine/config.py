@@ -1,6 +1,5 @@
 """What a run is made with: `AgentContext` and `LoopConfig` for callers, `Setup` for the loop itself."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ from rxagent.errors import InvalidOption, UnknownModel
 from rxagent.events import AgentConfig
 from rxagent.hooks import Hooks
 from rxagent.messages import AnyMessage, JsonObject, ThinkingLevel
+from rxagent.messages.fences import unfenced
 from rxagent.models.base import Model
 from rxagent.state import AgentState
 from rxagent.tools import Tool
@@ -113,9 +113,6 @@ def matches(config: AgentConfig, state: AgentState) -> bool:
     return config == AgentConfig(state.system_prompt, state.model, state.thinking_level, state.tools)
 
 
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
-
-
 class Output:
     """The type an answer must have, its JSON schema, and reading one."""
 
@@ -134,9 +131,7 @@ class Output:
 
     def read(self, text: str) -> object:
         """The answer's text as a value; raises pydantic's ``ValidationError``."""
-        # models of servers that take no schema like to put their JSON into a fence
-        fenced = _FENCE.fullmatch(text.strip())
-        return self._adapter.validate_json(fenced[1] if fenced else text)
+        return self._adapter.validate_json(unfenced(text))
 
 
 __all__ = ["AgentContext", "LoopConfig", "ModelLike", "Output", "Setup", "ToolMode", "as_models", "matches"]

@@ -14,6 +14,7 @@ from rxagent.events import agent as e
 from rxagent.events.model import TextDelta, ToolCallDelta, ToolCallStart
 from rxagent.flow import frames
 from rxagent.messages import AssistantMessage, JsonObject, ToolCall
+from rxagent.messages.fences import unfenced
 from rxagent.operators.answers import Hear, texts
 from rxagent.operators.kit import OnEvent, Operator, Outermost, fused
 from rxagent.operators.partial_values import ABSENT, PartialType
@@ -43,7 +44,8 @@ def partial_json(shape: "TypeForm[T]", *, tool: str | None = None, period: float
     An unfinished value has what has come; the rest is at its default, or None. Constraints hold for
     the finished value alone, which comes as pydantic validates it, when the answer is complete; JSON
     that doesn't fit the type has no finished value. Text is parsed at most once per ``period``
-    (seconds), never per delta; nothing that is finished is passed over. A withdrawn attempt's values
+    (seconds), never per delta; nothing that is finished is passed over. JSON in a Markdown fence is
+    read as well. A withdrawn attempt's values
     stop, the next attempt begins again. What is kept goes before the end, also before an error.
 
     Args:
@@ -153,8 +155,9 @@ def _parsing(observer: abc.ObserverBase[T], adapter: TypeAdapter[T], values: Par
         whole = draft.whole
         try:
             if whole is not None:
-                return adapter.validate_json(whole) if isinstance(whole, str) else adapter.validate_python(whole)
-            return values.read(from_json("".join(draft.pieces[: draft.length]), allow_partial="trailing-strings"))
+                return adapter.validate_json(unfenced(whole)) if isinstance(whole, str) else adapter.validate_python(whole)
+            text = unfenced("".join(draft.pieces[: draft.length]))
+            return values.read(from_json(text, allow_partial="trailing-strings"))
         except ValueError:  # not JSON, or not of the type
             return ABSENT
 

@@ -17,6 +17,7 @@ from rxagent import events as e
 from rxagent import operators as ops
 from rxagent.errors import NoRunningLoop, UsageError
 from rxagent.marble.loop import run_virtual
+from rxagent.messages.fences import unfenced
 from rxagent.operators.partial_values import ABSENT, PartialType
 
 END = "|"
@@ -86,6 +87,20 @@ def test_values_grow_and_end_in_the_validated_one():
     assert any(value.name == "Ada" and value.age is None and value.tags == [] for value in got)
     assert any(value.pet is not None and value.pet.kind == "dog" and value.pet.name is None for value in got)
     assert all(value.name in ("", "A", "Ad", "Ada", None) for value in got)
+
+
+@pytest.mark.parametrize(("before", "after"), [("```json\n", "\n```"), ("\n```\n", "\n```\n"), ("```JSON \n", "")])
+def test_an_answer_in_a_fence_is_read_while_it_is_written(before, after):
+    pieces = [*before, *spelt(ADA), *after]
+    got = values(numbered(answer(*pieces)), ops.partial_json(Person), gap=1 / 60)
+    assert got == values(numbered(answer(*spelt(ADA))), ops.partial_json(Person), gap=1 / 60)
+
+
+@given(st.text(alphabet="`\n jsonJ{}1", max_size=30))
+def test_only_a_fence_at_the_beginning_is_taken_off(text):
+    inside = unfenced(text)
+    assert inside in text
+    assert inside == text or text.lstrip().startswith("```")
 
 
 def test_text_is_read_at_most_once_per_period(monkeypatch):
