@@ -19,7 +19,7 @@ from rxagent.errors import UsageError, WouldDeadlock
 from rxagent.events import AnyEvent
 from rxagent.flow import Fault, Hub, print_fault
 from rxagent.flow.direct import Direct
-from rxagent.flow.faults import call_site, called_from
+from rxagent.flow.faults import CallSite, call_site, called_from
 from rxagent.messages import AnyMessage, ImagePart, as_messages
 from rxagent.state import AgentState
 
@@ -47,7 +47,7 @@ class AgentHost:
         self.agent = agent
         self._loop = BackgroundLoop(f"rxagent host of {agent.name}")
         self._lock = threading.RLock()
-        self._observers: dict[object, Callable[[], None]] = {}
+        self._observers: dict[object, tuple[Callable[[], None], CallSite]] = {}
         self._run: Run | None = None
         self._closed = False
         atexit.register(self.close)
@@ -127,10 +127,9 @@ class AgentHost:
     def abort(self, reason: str | None = None) -> None:
         """Aborts the running run, if there is one; doesn't wait until it has ended."""
         self.agent.abort(reason)
-        if self._closed:
-            return
-        # A run that was asked for just before may not have begun yet.
-        self._post(lambda: self.agent.abort(reason))
+        with self._lock:
+            if not self._closed:  # a run that was asked for just before may not have begun yet
+                self._loop.post(lambda: self.agent.abort(reason))
 
     def reset(self) -> None:
         """Clears transcript and queues; see `Agent.reset`."""
@@ -153,7 +152,7 @@ class AgentHost:
             if answer.set_running_or_notify_cancel():
                 try:
                     answer.set_result(function())
-                except Exception as error:  # it is the caller's, on the other thread
+                except BaseException as error:  # it is the caller's, on the other thread; a cancellation, too
                     answer.set_exception(error)
 
         self._post(work)
@@ -178,11 +177,16 @@ class AgentHost:
         """
         if self._loop.is_current():
             raise WouldDeadlock("host.wait() on the host's own thread would wait for itself; use `await agent.wait_for_idle()`")
-        if self._closed:
-            return None
-        waiting = self._loop.submit(self._idle())
+        with self._lock:
+            if self._closed:
+                return None
+            waiting = self._loop.submit(self._idle())
         try:
             return waiting.result(timeout)
+        except TimeoutError:
+            if waiting.done():  # just now, or what it raised is a TimeoutError
+                return waiting.result()
+            raise TimeoutError(f"the run of {self!r} has not ended within {timeout} s") from None
         except concurrent.futures.CancelledError:
             raise UsageError("the AgentHost was closed before its run had ended") from None
         finally:
@@ -216,8 +220,11 @@ class AgentHost:
             pass  # what still runs is cancelled with the loop
         finally:
             observers, self._observers = self._observers, {}
-            for complete in tuple(observers.values()):
-                complete()
+            for complete, site in tuple(observers.values()):
+                try:
+                    complete()
+                except Exception as error:  # the others are told all the same; of `errors`, some no longer listen
+                    print_fault(Fault(error, None, str(site)))
 
     def _start(self, begin: Callable[[], Run]) -> Run:
         def work() -> Run:
@@ -240,7 +247,7 @@ class AgentHost:
 
             def join() -> None:
                 if not subscription.is_disposed:
-                    self._observers[subscription] = observer.on_completed
+                    self._observers[subscription] = observer.on_completed, site
                     try:
                         with called_from(site):
                             subscription.disposable = source().subscribe(observer)

@@ -2,7 +2,9 @@
 
 import atexit
 import os
+import sys
 import threading
+import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -34,9 +36,14 @@ class _Event(Protocol):
     widget: object
 
 
+class _Root(Protocol):
+    def report_callback_exception(self, kind: object, error: object, trace: object, /) -> None: ...
+
+
 class _Widget(Protocol):
     tk: object
 
+    def nametowidget(self, name: str, /) -> _Root: ...
     def after(self, ms: int, func: Callable[[], object], /) -> str: ...
     def after_cancel(self, id: str, /) -> None: ...  # noqa: A002 - Tk's name
     def bind(self, sequence: str, func: Callable[[_Event], object], add: str, /) -> object: ...
@@ -127,7 +134,18 @@ class TkPort(Closing):
         for _ in range(count):
             if not self._queue:  # the window was destroyed by one of them
                 return
-            self._queue.popleft()()
+            try:
+                self._queue.popleft()()
+            except Exception:  # raised into a file handler, it would end the main loop
+                self._report()
+
+    def _report(self) -> None:
+        """Reports what is being handled, as Tk does it for a callback."""
+        root = None if self._widget is None else self._widget.nametowidget(".")
+        if root is None:
+            traceback.print_exc()
+        else:
+            root.report_callback_exception(*sys.exc_info())
 
 
 def _keep(_interpreter: object) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from reactivex import Observable, abc
 
-from rxagent.engine.config import ModelLike, as_models, one_of
+from rxagent.engine.config import ModelLike, as_models, one_of, prompt_text
 from rxagent.engine.core import AgentCore
 from rxagent.engine.inbox import QueueMode
 from rxagent.engine.launch import Launch, with_answers, with_input
@@ -19,6 +19,7 @@ from rxagent.events import (
 )
 from rxagent.flow import Fault, OnFault
 from rxagent.flow.direct import Direct
+from rxagent.flow.holds import local
 from rxagent.messages import (
     AnyMessage,
     AssistantMessage,
@@ -72,7 +73,11 @@ class Agent(AgentCore):
         """The current state first, then every change."""
 
         def subscribe(observer: abc.ObserverBase[AgentState]) -> abc.DisposableBase:
-            observer.on_next(self._session.published)
+            outer, local.slot.owner = local.slot.owner, None  # not a value of whoever's handler subscribes here
+            try:
+                observer.on_next(self._session.published)
+            finally:
+                local.slot.owner = outer
             return self._session.states.subscribe(observer)
 
         return Direct(subscribe)
@@ -104,7 +109,7 @@ class Agent(AgentCore):
 
     @system_prompt.setter
     def system_prompt(self, system_prompt: str) -> None:
-        self._setup.system_prompt = system_prompt
+        self._setup.system_prompt = prompt_text(system_prompt)
         self._config_changed()
 
     @property

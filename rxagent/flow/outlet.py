@@ -55,9 +55,10 @@ class Outlet(Gate, abc.DisposableBase, Generic[T]):
     def meet(self) -> None:
         """Note who is upstream; call it from within every upstream ``on_next``."""
         if not self._met:
-            self._met = True
-            self._owner = local.slot.owner
-            if local.slot.emission is not None:
+            slot = local.slot
+            self._owner = slot.owner
+            self._met = slot.owner is not None  # a first value, given on subscribing, is nobody's yet
+            if slot.emission is not None:
                 self.via = lineage()
 
     def send(self, value: T) -> Pending | None:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from rxagent import Agent, ToolContext, tool
-from rxagent.bridges import AgentHost, AsyncioPort
+from rxagent.bridges import AgentHost, AsyncioPort, on_asyncio
 from rxagent.bridges import host as host_module
 from rxagent.errors import AgentBusy, InvalidMessage, NothingToContinue, UsageError, WouldDeadlock
 from rxagent.events import AgentEnd, AgentStart, MessageEnd
@@ -293,6 +293,56 @@ def test_an_observer_that_raises_is_reported_with_its_own_place():
         assert host.wait(WAIT).outcome == "completed"
     assert len(faults) == 2
     assert all("test_host.py" in fault.subscribed_at and fault.dropped for fault in faults)
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3), TimeoutError("own"), KeyError("x")])
+def test_whatever_a_call_raises_comes_out_of_it_and_the_host_goes_on(error):
+    def fail():
+        raise error
+
+    with AgentHost(Agent(ScriptedModel(["hello"]))) as host:
+        with pytest.raises(type(error)) as caught:
+            host.call(fail)
+        assert caught.value is error
+        host.prompt("hi")
+        assert host.wait(WAIT).text == "hello"
+
+
+def test_an_observer_that_raises_at_the_end_keeps_it_from_nobody(capsys):
+    ends = []
+
+    def broken():
+        raise KeyError("at the end")
+
+    host = AgentHost(Agent(ScriptedModel(["hello"])))
+    host.events.subscribe(on_completed=broken)
+    host.events.subscribe(on_completed=lambda: ends.append("events"))
+    host.states.subscribe(on_completed=lambda: ends.append("states"))
+    host.close()
+    assert ends == ["events", "states"]
+    report = capsys.readouterr().err
+    assert "at the end" in report
+    assert "test_host.py" in report
+
+
+def test_a_gui_callback_on_states_that_raises_is_told_to_who_listens_for_errors(capsys):
+    faults = []
+
+    def broken(frame):
+        if frame.state is not None and frame.state.messages:
+            raise KeyError("draw")
+
+    async def main():
+        with AgentHost(Agent(ScriptedModel(["hello"]))) as host:
+            host.errors.subscribe(faults.append)
+            host.states.pipe(on_asyncio()).subscribe(broken)
+            host.prompt("hi")
+            while not faults:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(main(), WAIT))
+    assert {type(fault.error) for fault in faults} == {KeyError}
+    assert "draw" not in capsys.readouterr().err
 
 
 def test_a_loop_that_is_blocked_is_told_of(monkeypatch):
