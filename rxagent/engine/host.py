@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from rxagent.engine.scope import Scope
-from rxagent.errors import ToolFailed
+from rxagent.errors import ToolFailed, Unserialisable
 from rxagent.events import Custom, Handoff, Interrupt, Origin, ToolUpdate
 from rxagent.flow.loops import on_loop
-from rxagent.messages import AnyMessage, JsonObject, ToolCall
+from rxagent.messages import AnyMessage, JsonObject, ToolCall, to_json_value
 from rxagent.tools import Told
 
 
@@ -85,12 +85,13 @@ class Host:
             await self._scope.emit(Handoff(source, target, origin=self._scope.origin))
 
     def ask(self, key: str, question: str, schema: JsonObject | None) -> bool:
-        """Notes a question; False if it was cancelled already."""
+        """Notes a question; False if it was cancelled already. Raises `TypeError` where it can't be put into the log."""
         interrupt_id = f"{self._call.id}:{key}"
         if interrupt_id in self._scope.session.progress.cancelled:
             return False
         path = self._scope.origin.path
-        self._asked.append(Interrupt(interrupt_id, question, schema, path, self._call.id, self._call.name))
+        text, form = _askable(question, schema)
+        self._asked.append(Interrupt(interrupt_id, text, form, path, self._call.id, self._call.name))
         return True
 
     def progress_event(self, partial: JsonValue) -> ToolUpdate:
@@ -108,3 +109,19 @@ class Host:
     async def _from_thread(self, event: ToolUpdate | Custom) -> None:
         if not self._ended:
             await self._scope.session.emit(event)
+
+
+def _askable(question: object, schema: object) -> tuple[str, JsonObject | None]:
+    """A question and its schema as the log can keep them; callers aren't all typed."""
+    text = to_json_value(question, "a question") if isinstance(question, str) else None
+    if not isinstance(text, str):
+        raise TypeError(f"a question is text, not {question!r:.80}")
+    if schema is None:
+        return text, None
+    try:
+        form = to_json_value(schema, "the schema of a question")
+    except Unserialisable:
+        form = None
+    if not isinstance(form, dict):
+        raise TypeError(f"the schema of a question is a JSON schema, a dict such as {{'type': 'boolean'}}, not {schema!r:.80}")
+    return text, form

@@ -475,3 +475,32 @@ async def test_an_approval_of_a_child_agent_as_a_tool():
     log = await log_of(runner)
     assert next(e for e in log if isinstance(e, AgentStart) and e.origin.call_id).input[0].text == "y"
     assert sum(isinstance(e, AgentStart) and e.resumes is None for e in log) == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "schema"),
+    [(5, None), (None, None), ("which?", bool), ("which?", "string"), ("which?", {"type": bool}), ("which?", [])],
+)
+@pytest.mark.parametrize("asker", ["tool", "hook"])
+def test_a_question_that_no_log_could_keep_is_an_error_result_of_its_call_alone(asker, question, schema):
+    @virtual
+    async def main():
+        @tool
+        async def odd(ctx: ToolContext) -> str:
+            return f"{await ctx.interrupt(question, schema)}"
+
+        hook = Hooks(before_tool=lambda call: Ask(question, schema) if call.name == "plain" else None)
+        call = ToolCall("", "odd") if asker == "tool" else ToolCall("", "plain", {"text": "x"})
+        agent = calls_then_done(call, asks("and?"), tools=[odd, ask, plain], hooks=hook)
+        runner = Runner(agent, MemoryStore())
+        result = await runner.query("go", "s")
+        assert [i.question for i in result.interrupts] == ["and?"]
+        result = await runner.resume("s", {result.interrupts[0].id: "yes"})
+        assert result.outcome == "completed"
+        failed, answered = (m for m in result.messages if m.role == "tool")
+        assert failed.is_error
+        assert "question is text" in failed.text or "schema of a question is" in failed.text
+        assert answered.text == "and? yes"
+        await log_of(runner)
+
+    main()
