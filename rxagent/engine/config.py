@@ -70,6 +70,17 @@ def one_of(value: T, words: object, what: str) -> T:
     return value
 
 
+def prompt_text(value: str) -> str:
+    """The value, which must be a text.
+
+    Raises:
+        InvalidOption: it is none.
+    """
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+        raise InvalidOption(f"system_prompt is a text, not {value!r:.100}")
+    return value
+
+
 def as_models(model: ModelLike) -> tuple[Model, ...]:
     """Resolves names; the first is asked first, the others are fallbacks.
 

@@ -10,7 +10,7 @@ from typing import Self
 
 from rxagent.engine.closing import end_left_run, publish_left
 from rxagent.engine.cold import running_loop
-from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches, one_of
+from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches, one_of, prompt_text
 from rxagent.engine.inbox import Inbox
 from rxagent.engine.launch import Launch
 from rxagent.engine.limits import Limits, Retry
@@ -76,7 +76,7 @@ class AgentCore:
         self._tool_mode: ToolMode = "parallel"
         self._output_type = output
         self._output = Output(output) if output is not None else None
-        self._setup = self._home = Setup(as_models(model), system_prompt, thinking_level, as_tools(tools))
+        self._setup = self._home = Setup(as_models(model), prompt_text(system_prompt), thinking_level, as_tools(tools))
         self._errors: Hub[Fault] = Hub()
         self._inbox = Inbox(self._queue_changed)
         self._seed = as_messages(messages)

@@ -45,6 +45,8 @@ class Listeners:
         """Subscribes; returns a function that ends the subscription."""
         if not callable(listener):
             raise InvalidOption(f"a listener is a function of an event, not {listener!r:.100}")
+        if capacity < 0:
+            raise InvalidOption(f"capacity is a number of events, 0 or more, not {capacity}")
         handler = self._with_signal(listener)
         if self.is_async(listener):
             waiting = cast("Callable[[AnyEvent], Awaitable[object]]", handler)

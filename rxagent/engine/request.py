@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from rxagent.engine.config import as_models, one_of
+from rxagent.engine.config import as_models, one_of, prompt_text
 from rxagent.engine.scope import HookFailed, Scope
 from rxagent.errors import InvalidMessage
 from rxagent.events import ConfigChanged
@@ -104,6 +104,7 @@ async def _adopt(scope: Scope, wanted: HookRequest) -> None:
     try:
         models = setup.models if wanted.model is setup.models[0] else as_models(wanted.model)
         tools = setup.tools if wanted.tools is setup.tools else as_tools(wanted.tools)
+        prompt_text(wanted.system_prompt)
         one_of(wanted.thinking_level, ThinkingLevel, "thinking_level")
     except Exception as error:
         raise HookFailed("prepare_request", error) from error

@@ -26,10 +26,10 @@ def by_agent(agent: str | Sequence[str]) -> Operator[e.AnyEvent]:
     Agents below it are not included. Errors and completion pass through.
 
     Raises:
-        UsageError: the name or the path is empty.
+        UsageError: it is no name and no path of names, or empty.
     """
-    if not agent:
-        raise UsageError("by_agent needs an agent's name, or its path from the root such as ('main', 'search')")
+    if not agent or not isinstance(agent, str | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+        raise UsageError(f"by_agent needs an agent's name, or its path from the root, as ('main', 'search'), not {agent!r:.50}")
     name = agent if isinstance(agent, str) else None
     path = None if isinstance(agent, str) else tuple(agent)
 

@@ -68,6 +68,9 @@ def test_an_option_takes_only_its_words_and_keeps_the_last_good_one(name):
         lambda: Hooks(after_turn=[3]),
         lambda: LoopConfig(model="demo", tool_mode="both"),
         lambda: agent().subscribe(3),
+        lambda: agent().subscribe(print, capacity=-1),
+        lambda: agent(system_prompt=3),
+        lambda: setattr(agent(), "system_prompt", None),
     ],
 )
 def test_options_out_of_bounds_are_named(make):

@@ -134,6 +134,12 @@ def test_by_agent_gives_the_events_of_that_agent_by_name_or_by_path(log):
         assert play(log, ops.by_agent(list(path))) == play(log, ops.by_agent(path))
 
 
+@pytest.mark.parametrize("agent", ["", (), 3, None])
+def test_what_is_no_agent_is_refused(agent):
+    with pytest.raises(UsageError, match="name, or its path"):
+        ops.by_agent(agent)
+
+
 @given(logs())
 def test_every_operator_speaks_of_a_child_once_the_child_is_selected(log):
     picked = [x for x in log if x.origin.path == ("main", "expert")]
