@@ -1,13 +1,19 @@
 """What a run keeps for late subscribers equals what it sent, and needs no object for each delta."""
 
 import gc
+import sys
+import threading
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rxagent.engine import Run, Session
 from rxagent.engine.kept import Kept
 from rxagent.events import (
+    AgentEnd,
+    AgentStart,
     Draft,
     MessageStart,
     MessageUpdate,
@@ -21,6 +27,8 @@ from rxagent.events import (
     message_update,
     text_delta,
 )
+from rxagent.signals import Signal
+from rxagent.state import AgentState
 
 ORIGINS = (Origin("s", "r1", "a", ("a",)), Origin("s", "r2", "b", ("a", "b"), "c1"))
 deltas = st.one_of(
@@ -82,3 +90,44 @@ def test_a_thousand_deltas_leave_no_object_for_each():
         kept.append(message_update(delta, draft.add(delta), seq, ORIGINS[0]))
     assert len(gc.get_objects()) - before < 50
     assert kept[999].message.text == "word " * 1_000
+
+
+@pytest.fixture
+def switching():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_threads_that_subscribe_in_the_middle_of_deltas_miss_none_and_see_none_twice(switching):
+    count = 5_000
+    session = Session(AgentState(("agent",)))
+    origin = session.origin("run", "agent")
+    run = Run(origin, Signal(), None)
+    session.recorder = run.on_next
+    seen = []
+
+    def join():
+        for _ in range(15):
+            seqs = []
+            seen.append(seqs)
+            subscription = run.subscribe(lambda event, seqs=seqs: seqs.append(event.seq))
+            time.sleep(0.0005)
+            if len(seen) % 3:  # some leave again, so that now and then nobody listens
+                subscription.dispose()
+
+    threads = [threading.Thread(target=join) for _ in range(3)]
+    session.publish(AgentStart(origin=origin))
+    draft = Draft("m", 1.0, "model")
+    for thread in threads:
+        thread.start()
+    for n in range(count):
+        session.update(text_delta(f"{n} ", 0), draft.add(text_delta(f"{n} ", 0)), origin)
+    for thread in threads:
+        thread.join()
+    session.publish(AgentEnd(origin=origin))
+    for seqs in seen:
+        assert seqs == list(range(len(seqs)))
+    assert sum(len(seqs) == count + 2 for seqs in seen) >= 10
+    assert [event.seq for event in run.values] == list(range(count + 2))
