@@ -28,7 +28,7 @@ from pydantic_core import to_json as value_to_json
 from rxagent.cli.state_json import state_object
 from rxagent.cli.terminal import Terminal
 from rxagent.engine import Agent, Run
-from rxagent.engine.launch import Cancel
+from rxagent.engine.launch import Cancel, with_answers
 from rxagent.errors import RxAgentError, UsageError
 from rxagent.runner import Runner
 
@@ -158,6 +158,7 @@ class Rpc:
                 settled: dict[str, object] = {**command.answers, **{key: Cancel() for key in command.cancelled}}
                 if agent.is_running:
                     raise UsageError("answer: a run is going; it has to end first")
+                with_answers(agent.session, settled)  # what is refused is refused in the response
                 return self._began(self._runner.resume(agent.session_id, settled))
             case _Plain(type="state"):
                 return state_object(agent.state)

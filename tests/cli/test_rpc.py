@@ -102,6 +102,24 @@ def test_a_question_is_answered(tmp_path, answer, said):
     assert rpc.end() == 0
 
 
+def test_an_answer_that_nothing_waits_for_or_that_does_not_fit_is_refused_in_its_response(tmp_path):
+    (tmp_path / "asking.py").write_text(ASKING.replace('"Really?"', '"Really?", {"type": "boolean"}'))
+    rpc = Rpc("--tool", str(tmp_path / "asking.py") + ":pay")
+    rpc.send(id=1, type="answer", answers={})
+    assert "NothingToContinue" in rpc.response(1)["error"]
+    rpc.send(id=2, type="prompt", text="pay 5")
+    asked = rpc.until(lambda value: value["type"] == "interrupted")["interrupts"][0]["id"]
+    assert rpc.until(ended)["outcome"] == "interrupted"
+    for number, (answers, complaint) in enumerate([({"nobody": True}, "no interrupt 'nobody'"), ({asked: "yes"}, "boolean")], 3):
+        rpc.send(id=number, type="answer", answers=answers)
+        assert complaint in rpc.response(number)["error"]
+    rpc.send(id=9, type="answer", answers={asked: True})
+    assert rpc.until(ended)["outcome"] == "completed"
+    rpc.send(id=10, type="answer", answers={asked: True})
+    assert "settled before" in rpc.response(10)["error"]
+    assert rpc.end() == 0
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
