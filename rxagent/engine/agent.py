@@ -188,7 +188,8 @@ class Agent(AgentCore):
             return self._begin("continue_", Launch())
         queued = self._inbox.next_steering() or self._inbox.next_follow_ups()
         if not queued:
-            raise NothingToContinue("nothing to continue from: the transcript ends with an answer and no message is queued")
+            found = "is empty" if self._last() is None else "ends with an answer"
+            raise NothingToContinue(f"nothing to continue from: the transcript {found} and no message is queued")
         # steering is taken in at the start of any run; follow-ups have to be handed over
         return self._begin("continue_", with_input(self._session, () if self._inbox.steering else queued))
 

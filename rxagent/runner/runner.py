@@ -52,12 +52,16 @@ class Runner:
             ``rerun``, or ``fail`` (an error result that says so).
 
     Raises:
-        UsageError: the policy is none of these.
+        UsageError: the policy is none of these, the agent no agent, or the store no store.
     """
 
     def __init__(self, agent: Agent, store: EventStore | None = None, unknown_calls: UnknownCalls = "ask") -> None:
         if unknown_calls not in POLICIES:
             raise UsageError(f"unknown_calls is one of {', '.join(POLICIES)}, not {unknown_calls!r}")
+        if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance] callers aren't all typed
+            raise UsageError(f"Runner takes an Agent or a team, not {agent!r:.80}")
+        if store is not None and not callable(getattr(store, "load", None)):
+            raise UsageError(f"a store is an EventStore, such as SqliteStore(path), not {store!r:.80}")
         self.agent = agent
         self.store = store
         self.unknown_calls: UnknownCalls = unknown_calls
@@ -109,11 +113,13 @@ class Runner:
 
         Raises:
             AgentBusy: a run of this session is going.
-            Unserialisable, InterruptError: an answer can't be one.
+            UsageError, Unserialisable, InterruptError: the answers are no mapping, or one can't be an answer.
             InterruptError: by ``await``: nothing waits under an id, it was settled before, or its schema wants another answer.
             NothingToContinue: by ``await``: the session waits for nothing.
             UnknownSession, StoreError: by ``await``.
         """
+        if answers is not None and not isinstance(answers, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] callers aren't all typed
+            raise UsageError(f"resume takes the answers by interrupt id, as {{id: answer}}, not {answers!r:.80}")
         given = dict(answers or {})
         checked(given)
 

@@ -11,7 +11,7 @@ from rxagent.errors import InvalidTool, ToolInterrupted
 from rxagent.messages import JsonObject, ToolDeclaration, ToolResult, UserMessage
 from rxagent.teams.naming import checked_name, host_of, tool_name
 from rxagent.tools import InvalidArguments, ToolContext
-from rxagent.tools.arguments import explained
+from rxagent.tools.arguments import explained, schema_of
 
 
 class _Arguments(BaseModel):
@@ -28,9 +28,7 @@ class AgentTool:
 
     def __init__(self, agent: Agent, name: str, description: str) -> None:
         self.agent = agent
-        schema = _Arguments.model_json_schema()
-        parameters: JsonObject = {k: v for k, v in schema.items() if k != "title"}
-        self.declaration = ToolDeclaration(name, description, parameters)
+        self.declaration = ToolDeclaration(name, description, schema_of(name, _Arguments))
 
     def __repr__(self) -> str:
         return f"<tool {self.declaration.name}: agent {self.agent.name!r}>"

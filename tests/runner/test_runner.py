@@ -351,10 +351,16 @@ def test_when_the_store_works_again_the_same_runner_goes_on_from_what_was_stored
     main()
 
 
-def test_a_session_id_is_text_and_not_empty():
+def test_a_session_id_is_text_and_not_empty_and_what_is_no_agent_no_store_and_no_answers_is_refused():
     @virtual
     async def main():
         runner = Runner(echo(), MemoryStore())
+        for agent, store in (("echo", None), (None, None), (echo(), "runs.db"), (echo(), [])):
+            with pytest.raises(UsageError, match=r"Agent or a team|a store is"):
+                Runner(agent, store)
+        for answers in ("yes", [("a", 1)], 5):
+            with pytest.raises(UsageError, match="by interrupt id"):
+                runner.resume("s", answers)
         for odd in ("", 5):
             with pytest.raises(UsageError, match="non-empty text"):
                 await runner.query("go", odd)

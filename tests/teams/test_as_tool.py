@@ -251,6 +251,15 @@ async def test_wrong_arguments_of_a_child_are_told_to_the_model():
     assert len(w.of(AgentStart)) == 1
 
 
+def test_a_model_is_told_what_to_send():
+    assert as_tool(echo()).declaration.parameters == {
+        "type": "object",
+        "properties": {"input": {"type": "string", "description": "The task, with all that is needed to do it."}},
+        "required": ["input"],
+        "additionalProperties": False,
+    }
+
+
 def test_names_are_made_fit_for_models_and_clashes_are_refused():
     assert as_tool(echo("a b/ü")).declaration.name == "a_b__"
     assert as_tool(echo(), name="ask", description="Knows all.").declaration.description == "Knows all."

@@ -19,8 +19,9 @@ import mcp
 
 import rxagent.tools.mcp as room
 from rxagent import Agent
-from rxagent.errors import McpServerError, ToolFailed, ToolInterrupted
-from rxagent.events import NOWHERE, ResponseEnd, ToolCallEnd, ToolCallStart, ToolEnd, ToolUpdate
+from rxagent.engine.answers import check_fit
+from rxagent.errors import InterruptError, McpServerError, ToolFailed, ToolInterrupted
+from rxagent.events import NOWHERE, Interrupt, ResponseEnd, ToolCallEnd, ToolCallStart, ToolEnd, ToolUpdate
 from rxagent.messages import ImagePart, TextPart
 from rxagent.models import ScriptedModel
 from rxagent.signals import Signal
@@ -202,6 +203,12 @@ def test_a_question_of_the_server_interrupts_and_its_answer_finishes_the_call(co
             question, schema = unanswered.questions[0]
             assert question == "Which flavour?"
             assert schema["properties"]["flavour"]["type"] == "string"
+            interrupt = Interrupt("c:0", question, schema)
+            for answer in ({"flavour": "lemon"}, "mint", None, False):  # what is taken below is also let through by resume
+                check_fit(interrupt, answer)
+            for answer in ({"flavour": 7}, {}, 7, ["mint"]):
+                with pytest.raises(InterruptError):
+                    check_fit(interrupt, answer)
             assert (await called(server, "ice", {}, Host({"flavour": "lemon"}))).text == "lemon ice"
             assert (await called(server, "ice", {}, Host("mint"))).text == "mint ice"
             assert (await called(server, "ice", {}, Host(None))).text == "no ice: decline"
