@@ -5,7 +5,7 @@
 3. A raising ``before_tool`` or ``after_tool`` gives that call's error result; any other ends the run as failed.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
@@ -248,7 +248,9 @@ def decision_of(answer: JsonValue) -> Verdict:
     raise ValueError(f"an approval is answered with 'allow', 'deny' or {{'decision': …}}, not {answer!r:.100}")
 
 
-def approve(tools: Sequence[Tool | Callable[..., object] | str] | Callable[[HookCall], bool] | None = None) -> Approval:
+def approve(
+    tools: Sequence[Tool | Callable[..., object] | str] | Tool | str | Callable[[HookCall], bool] | None = None,
+) -> Approval:
     """Makes a hook that asks a person before calls run: ``Agent(…, hooks=approve(tools=["delete"]))``.
 
     Each call becomes an interrupt. It is answered with ``"allow"``, ``"deny"``, or an object: ``decision``, with
@@ -256,17 +258,28 @@ def approve(tools: Sequence[Tool | Callable[..., object] | str] | Callable[[Hook
     this run, and in those that resume it). Any other answer is refused by `InterruptError`; cancelling is an error result.
 
     Args:
-        tools: names or tools that need approval, or a function of the call that says so; None: all.
+        tools: names or tools that need approval (one or several), or a function of the call that says so; None: all.
+
+    Raises:
+        InvalidOption: it is none of these.
     """
     if tools is None:
         return Approval(lambda _: True)
-    if callable(tools):
+    if isinstance(tools, str | Tool):  # before what is callable: a tool is that, too, and would run here
+        names = {_name_of(tools)}
+    elif callable(tools):
         return Approval(tools)
-    names = {_name_of(item) for item in tools}
+    elif isinstance(tools, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] callers aren't all typed
+        names = {_name_of(item) for item in tools}
+    else:
+        raise InvalidOption(f"approve takes tools, their names, or a function of the call, not {tools!r:.80}")
     return Approval(lambda call: call.name in names)
 
 
 def _name_of(item: Tool | Callable[..., object] | str) -> str:
     if isinstance(item, str):
         return item
-    return item.declaration.name if isinstance(item, Tool) else item.__name__
+    name = item.declaration.name if isinstance(item, Tool) else getattr(item, "__name__", None)
+    if not isinstance(name, str):
+        raise InvalidOption(f"approve takes tools or their names, not {item!r:.80}")
+    return name

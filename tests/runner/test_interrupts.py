@@ -8,7 +8,7 @@ from agent_harness import virtual
 from runner_harness import Watch
 
 from rxagent import Agent, Cancel, Hooks, Runner, ToolContext, approve, as_tool, parallel, tool
-from rxagent.errors import AgentBusy, InterruptError, NothingToContinue, RunInterrupted, UnknownSession
+from rxagent.errors import AgentBusy, InterruptError, InvalidOption, NothingToContinue, RunInterrupted, UnknownSession
 from rxagent.events import AgentStart, Interrupted, ToolEnd, ToolStart
 from rxagent.hooks import Ask
 from rxagent.messages import ToolCall
@@ -391,6 +391,24 @@ async def test_an_answer_that_does_not_fit_says_what_was_expected_and_the_right_
         opened.resume({question.id: None})
     assert await log_of(runner) == before
     assert (await runner.resume("s", {question.id: {"seats": 2, "day": "friday"}})).outcome == "completed"
+
+
+@pytest.mark.parametrize("tools", ["plain", plain, ("plain",), [plain], {"plain"}, lambda call: call.name == "plain", None])
+def test_an_approval_is_asked_for_one_tool_several_or_all_and_nothing_runs_before(tools):
+    @virtual
+    async def main():
+        done = []
+        agent = calls_then_done(ToolCall("", "plain", {"text": "x"}), deps=done, hooks=approve(tools=tools))
+        result = await Runner(agent).query("go", "s")
+        assert (result.outcome, done) == ("interrupted", [])
+
+    main()
+
+
+def test_what_can_not_name_a_tool_is_no_approval():
+    for odd in (5, [5], [None]):
+        with pytest.raises(InvalidOption, match="approve takes"):
+            approve(tools=odd)
 
 
 @pytest.mark.parametrize("decision", ["allow", "deny"])
