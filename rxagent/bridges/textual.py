@@ -18,6 +18,8 @@ T = TypeVar("T")
 class _App(Protocol):
     @property
     def return_code(self) -> int | None: ...
+    @property
+    def is_running(self) -> bool: ...
 
 
 class _InApp(Protocol):
@@ -52,9 +54,12 @@ class TextualPort(AsyncioPort):
             raise UsageError(f"on_textual takes an app, a screen or a widget, not {node!r:.100}")
         try:
             super().__init__()
-        except NoRunningLoop:
-            raise NoRunningLoop("a bridge into a Textual app is made where the app runs: in on_mount or later") from None
-        self._node, self._app = node, cast("_InApp", node).app
+            self._node, self._app = node, cast("_InApp", node).app
+            running = self._app.is_running
+        except (NoRunningLoop, RuntimeError):  # no loop; a widget of no app
+            running = False
+        if not running:
+            raise NoRunningLoop("a bridge into a Textual app is made where the app runs: in on_mount or later")
 
     def post(self, fn: Callable[[], None]) -> None:
         """See `Port`."""

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rich.cells import cell_len
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 from textual.widgets import Static
 
@@ -40,7 +39,7 @@ class TopLine(Static):
         """Shows both."""
         right = Text(one_line(model, 36), palette.muted)
         left = Text.assemble(("rxagent", f"bold {palette.accent}"), ("  ", ""), (title or "new conversation", palette.text))
-        self.update(_apart(left, right, self.size.width - 4))
+        self.update(Apart(left, right))
 
 
 class WaitingLines(Static):
@@ -61,7 +60,7 @@ class WaitingLines(Static):
             said = message.text if isinstance(message, UserMessage) else message.role
             text.append("\n" if row else "")
             text.append(f"{sign:<8}", f"bold {palette.warning}")
-            text.append(one_line(said, width - 12), palette.text)
+            text.append(one_line(said, width - 8), palette.text)
         rest = len(rows) - QUEUE_LINES
         text.append(f"\n        and {rest} more" if rest > 0 else "", palette.muted)
         self.update(text)
@@ -93,20 +92,26 @@ class StatusLine(Static):
             parts.append(dollars(now.usage.cost))
         if now.thinking != "off":
             parts.insert(0, f"thinking {now.thinking}")
-        right = Text("  ·  ".join(parts), palette.muted)
-        right.append("   " if parts else "")
-        right.append("?", f"bold {palette.accent}")
-        right.append(" keys", palette.muted)
-        self.update(_apart(left, right, self.size.width - 4))
+        keys = Text.assemble(("?", f"bold {palette.accent}"), (" keys", palette.muted))
+        texts = [Text("  ·  ".join(parts[:number]), palette.muted) for number in range(len(parts), 0, -1)]
+        self.update(Apart(left, *[Text("   ").join([text, keys]) for text in texts], keys))
 
 
-def _apart(left: Text, right: Text, width: int) -> Table:
-    """One text at the left, one at the right, of one line; the left one gives way."""
-    room = max(1, width - cell_len(right.plain) - 2)
-    if cell_len(left.plain) > room:
-        left.truncate(room, overflow="ellipsis")
-    grid = Table.grid(expand=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_row(left, right)
-    return grid
+class Apart:
+    """One text at the left, one at the right, of one line as wide as there is room; the left one gives way.
+
+    Of several ``rights`` it is the first that leaves the left one whole, or else the last.
+    """
+
+    def __init__(self, left: Text, *rights: Text) -> None:
+        self._left = left
+        self._rights = rights
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, wanted = options.max_width, self._left.cell_len + 2
+        right = next((each for each in self._rights if wanted + each.cell_len <= width), self._rights[-1])
+        left = self._left.copy()
+        left.truncate(max(1, width - right.cell_len - 2), overflow="ellipsis")
+        line = Text.assemble(left, " " * max(1, width - left.cell_len - right.cell_len), right, no_wrap=True)
+        line.truncate(width)
+        yield line

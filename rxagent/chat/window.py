@@ -43,9 +43,13 @@ class ChatWindow(App[int]):
 
     TITLE = "rxagent"
     ENABLE_COMMAND_PALETTE = False
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]  # noqa: RUF012 - Textual's way
     CSS = """
     #body { height: 1fr; background: $background; }
     TranscriptView { height: 1fr; }
+    .-low QuestionPanel { max-height: 100%; }
+    .-low QuestionPanel VerticalScroll { max-height: 2; }
+    .-low QuestionPanel #keys { margin-top: 0; }
     """
     BINDINGS = [  # noqa: RUF012 - Textual's way
         Binding(key, action, show=False, priority=key in ("ctrl+c", "ctrl+q")) for key, action in APP_KEYS.items()

@@ -3,10 +3,11 @@
 import asyncio
 import gc
 import os
+import signal
 import sys
 from argparse import Namespace
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -55,8 +56,30 @@ async def _chat(settings: Settings, arguments: Namespace) -> int:
         )
         gc.collect()
         gc.freeze()  # what is loaded stays: the collector, which stops the app, has less to walk
-        code = await ChatApp(desk, options).run_async()
+        app = ChatApp(desk, options)
+        with _terminable(lambda: app.exit(exits.ABORTED)):
+            code = await app.run_async()
         return exits.COMPLETED if code is None else code
+
+
+@contextmanager
+def _terminable(leave: Callable[[], None]) -> Generator[None]:
+    """SIGTERM leaves as a key would: the run is stopped, the terminal is as it was. A second one ends the process."""
+    loop = asyncio.get_running_loop()
+
+    def terminate() -> None:
+        loop.remove_signal_handler(signal.SIGTERM)
+        leave()
+
+    try:
+        loop.add_signal_handler(signal.SIGTERM, terminate)
+    except NotImplementedError:  # Windows
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 @asynccontextmanager

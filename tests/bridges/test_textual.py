@@ -60,6 +60,15 @@ def test_a_bridge_made_too_early_says_when():
         TextualPort(App())
 
 
+def test_a_bridge_made_too_early_on_a_running_loop_says_so_too():
+    async def main():
+        for node in (App(), Static()):
+            with pytest.raises(NoRunningLoop, match="on_mount"):
+                on_textual(node)
+
+    asyncio.run(main())
+
+
 def test_an_app_that_exits_lets_the_run_go_on():
     async def main():
         agent = Agent(ScriptedModel(["word " * 5000]))

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -43,6 +44,12 @@ class Terminal:
 
     def resize(self, columns, rows):
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def terminate(self):
+        """SIGTERM to the app, the shell's child."""
+        shell = self._tmux("list-panes", "-F", "#{pane_pid}").strip()
+        child = subprocess.run(["ps", "-o", "pid=", "--ppid", shell], capture_output=True, encoding="ascii", check=True)
+        os.kill(int(child.stdout), signal.SIGTERM)
 
     @property
     def screen(self):
@@ -160,3 +167,12 @@ def test_a_process_that_dies_in_the_middle_of_a_run_can_be_taken_up(terminal, tm
     second.until("nobody knows", "1 rerun", "2 fail")
     second.press("2")
     second.until("✗ count", "● ready")
+
+
+def test_sigterm_stops_the_run_and_leaves_the_terminal_as_it_was(terminal):
+    app = terminal("count to 60")
+    app.until("3 of 60")
+    app.terminate()
+    assert "rxagent" not in app.until("ended with 130", gone=("of 60",))
+    again = terminal("--last")
+    again.until("stopped", "ctrl+r")
