@@ -24,6 +24,7 @@ from rxagent.events.model import (
 )
 from rxagent.messages import JsonObject, StopReason, Usage
 from rxagent.models.fields import as_count, as_list, as_object, as_text, known_sum, merge_known
+from rxagent.models.stops import graver
 from rxagent.models.wire import Decoder
 
 WIRE = "anthropic"
@@ -108,7 +109,7 @@ class AnthropicDecoder(Decoder):
             self._message(as_object(value.get("message")))
         elif kind == "message_delta":
             merge_known(self._usage, value.get("usage"))
-            self._stop = as_text(as_object(value.get("delta")).get("stop_reason")) or self._stop
+            self._ending(as_object(value.get("delta")))
         elif kind == "message_stop":
             self._finish()
         elif kind == "message":
@@ -142,7 +143,12 @@ class AnthropicDecoder(Decoder):
             self._started = True
             self.out.append(ResponseStart(as_text(message.get("model")) or None, as_text(message.get("id")) or None))
         merge_known(self._usage, message.get("usage"))
-        self._stop = as_text(message.get("stop_reason")) or self._stop
+        self._ending(message)
+
+    def _ending(self, fields: Mapping[str, JsonValue]) -> None:
+        said = as_text(fields.get("stop_reason"))
+        if said and graver(_STOP.get(said.lower(), "stop"), _STOP.get(self._stop.lower(), "stop") if self._stop else None):
+            self._stop = said
 
     def _open(self, key: int, content: Mapping[str, JsonValue]) -> None:
         before = self._blocks.pop(key, None)

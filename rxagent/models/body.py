@@ -122,9 +122,13 @@ class BodyReader:
             return
         try:
             while chunk and not self._decoder.done:
+                if self._gunzip.eof:  # some servers end a member at each flush
+                    if not chunk.startswith(_PACKED[0][:1]):
+                        return
+                    self._gunzip = zlib.decompressobj(_UNPACK)
                 # in steps: a small body may hold gigabytes
                 plain = self._gunzip.decompress(chunk, 1 << 18)
-                chunk = self._gunzip.unconsumed_tail
+                chunk = self._gunzip.unused_data if self._gunzip.eof else self._gunzip.unconsumed_tail
                 self._sniffed(plain)
             if last and not self._decoder.done:
                 self._sniffed(self._gunzip.flush())

@@ -25,6 +25,7 @@ from rxagent.events.model import (
 )
 from rxagent.messages import JsonObject, StopReason, Usage
 from rxagent.models.fields import as_count, as_list, as_object, as_text, known_sum
+from rxagent.models.stops import graver
 from rxagent.models.wire import Decoder
 
 WIRE = "gemini"
@@ -48,6 +49,12 @@ _ASTRAY = (
     "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER",
     "IMAGE_OTHER", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE",
 )  # fmt: skip
+
+
+def _means(reason: str) -> StopReason | None:
+    if not reason:
+        return None
+    return "error" if reason.upper() in _ASTRAY else _STOP.get(reason.upper(), "stop")
 
 
 class _Part(TypedDict):
@@ -101,6 +108,7 @@ class GeminiDecoder(Decoder):
                 and text
                 and usage.__class__ is dict
                 and "finishReason" not in candidate
+                and not candidate.get("index")
                 and "error" not in chunk
                 and "promptFeedback" not in chunk
                 and (self._fields == 1 or part.get("thought") is True)
@@ -125,8 +133,9 @@ class GeminiDecoder(Decoder):
         if not self._started:
             self._started = True
             self.out.append(ResponseStart(as_text(value.get("modelVersion")) or None, as_text(value.get("responseId")) or None))
-        for candidate in as_list(value.get("candidates"))[:1]:
-            self._candidate(as_object(candidate))
+        candidates = [as_object(candidate) for candidate in as_list(value.get("candidates"))]
+        for candidate in [candidate for candidate in candidates if candidate.get("index") in (None, 0, "0")][:1]:
+            self._candidate(candidate)
         usage = value.get("usageMetadata")
         if isinstance(usage, dict):
             self._usages.append(usage)
@@ -173,7 +182,7 @@ class GeminiDecoder(Decoder):
                 if isinstance(part, dict) and not self.done:
                     self._part(part)
         reason = candidate.get("finishReason")
-        if isinstance(reason, str) and reason not in _UNSAID:
+        if isinstance(reason, str) and reason not in _UNSAID and graver(_means(reason) or "stop", _means(self._stop)):
             self._stop = reason.upper()
             self._said = as_text(candidate.get("finishMessage"))
 

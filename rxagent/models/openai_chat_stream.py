@@ -27,8 +27,9 @@ from rxagent.messages import JsonObject, StopReason
 from rxagent.models.fields import as_list, as_object, as_text, merge_known
 from rxagent.models.openai_chat_calls import Calls
 from rxagent.models.openai_chat_usage import usage_of
-from rxagent.models.openai_chat_words import RANK, STOPS, complains, reasoning_in
+from rxagent.models.openai_chat_words import STOPS, complains, reasoning_in
 from rxagent.models.stencil import Deltas
+from rxagent.models.stops import graver
 from rxagent.models.wire import Decoder
 
 WIRE = "openai-chat"
@@ -60,7 +61,14 @@ class ChatDecoder(Decoder):
         if isinstance(choices, list) and len(choices) == 1 and "error" not in value:
             # nine of ten chunks: nothing but more of the text or of a call's arguments
             choice = choices[0]
-            if isinstance(choice, dict) and not (choice.get("finish_reason") or choice.get("index") or value.get("usage")):
+            if isinstance(choice, dict) and not (
+                choice.get("finish_reason")
+                or choice.get("index")
+                or value.get("usage")
+                or choice.get("usage")
+                or choice.get("error")
+                or value.get("x_groq")
+            ):
                 delta = choice.get("delta")
                 if isinstance(delta, dict) and len(delta) == 1:
                     text = delta.get("content")
@@ -158,7 +166,7 @@ class ChatDecoder(Decoder):
         if isinstance(reason, str) and reason:
             self._finished = True
             stop = STOPS.get(reason.lower(), "stop")
-            if self._finish is None or RANK[stop] > RANK[self._finish]:
+            if graver(stop, self._finish):
                 self._finish, self._reason = stop, reason
 
     def _delta(self, delta: JsonObject) -> None:

@@ -32,8 +32,6 @@ STOPS: Mapping[str, StopReason] = {
     "aborted": "error",
     "cancelled": "error",
 }
-# of two finish reasons the graver one counts
-RANK: Mapping[StopReason, int] = {"error": 3, "content_filter": 2, "length": 2, "tool_use": 1, "stop": 0}
 
 _REASONING = (
     "reasoning_content", "reasoning", "reasoning_text", "thinking", "thinking_content", "reasoning_summary",

@@ -39,8 +39,7 @@ ARGUMENTS = ("response.function_call_arguments.delta", "response.function_call_a
 
 def part_number(value: JsonObject) -> int:
     """Which of its item's texts an event belongs to; the first, where it doesn't say."""
-    number = value.get("content_index", value.get("summary_index"))
-    return number if isinstance(number, int) else 0
+    return as_count(value.get("content_index", value.get("summary_index"))) or 0
 
 
 def usage_of(value: object) -> Usage | None:

@@ -24,7 +24,7 @@ from rxagent.events.model import (
     tool_call_delta,
 )
 from rxagent.messages import JsonObject, StopReason
-from rxagent.models.fields import as_list, as_object, as_text
+from rxagent.models.fields import as_count, as_list, as_object, as_text
 from rxagent.models.openai_responses_events import (
     ARGUMENTS,
     BEGINNING,
@@ -131,8 +131,9 @@ class ResponsesDecoder(Decoder):
 
     def _find(self, item_id: object, index: object, kind: str) -> _Item | None:
         item = self._by_id.get(item_id) if isinstance(item_id, str) else None
-        if item is None and isinstance(index, int):
-            item = self._by_index.get(index)
+        number = as_count(index)
+        if item is None and number is not None:
+            item = self._by_index.get(number)
         if item is None or item.kind != kind or item.closed:
             item = next((it for it in reversed(self._items) if it.kind == kind and not it.closed), None)
         return item
@@ -140,8 +141,9 @@ class ResponsesDecoder(Decoder):
     def _new(self, kind: str, index: object, item_id: object) -> _Item:
         item = _Item(len(self._items), kind)
         self._items.append(item)
-        if isinstance(index, int):
-            self._by_index[index] = item
+        number = as_count(index)
+        if number is not None:
+            self._by_index[number] = item
         if isinstance(item_id, str) and item_id:
             self._by_id[item_id] = item
         return item

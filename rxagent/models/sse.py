@@ -5,8 +5,11 @@ without its blank line is delivered, bare JSON, be it over many lines, counts as
 neighbouring ``data:`` lines are two events.
 """
 
+import re
 from typing import NamedTuple
 
+KEEP_ALIVES = (b"ping", b"pong", b"keepalive", b"keep-alive", b"heartbeat")  # data that is no answer
+FRAMED_AGAIN = re.compile(rb"(data:\s*)+")  # what is before the data where a proxy framed what was framed already
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data", b"event", b"id", b"retry")
 _OPEN = (b"{", b"[", b"[{")  # how JSON over many lines begins

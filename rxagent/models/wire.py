@@ -18,7 +18,7 @@ from rxagent.models.classify import error_of
 from rxagent.models.mend import Surrogates
 from rxagent.models.prices import Price
 from rxagent.models.recording import SHORTEST_SECRET
-from rxagent.models.sse import SseEvents
+from rxagent.models.sse import FRAMED_AGAIN, KEEP_ALIVES, SseEvents
 from rxagent.models.stencil import Deltas, MakeDelta, Out, Stencil
 
 
@@ -266,13 +266,13 @@ class Decoder:
 
     def _odd(self, name: str, data: bytes) -> JsonValue:
         text = data.strip()
-        while text.startswith(b"data:"):  # a proxy framed what was framed already
-            text = data = text[5:].strip()
-        if text == b"[DONE]" or self.complete:
+        if frames := FRAMED_AGAIN.match(text):
+            self._parse(name, text[frames.end() :])
+        elif text == b"[DONE]" or self.complete:
             self.sentinel()  # after a whole answer nothing that can't be read matters
         elif name == "error" and text[:1] != b"{":
             self.fail_with(text.decode("utf-8", "replace"))
-        elif text and text.strip(b'":').lower() not in _KEEP_ALIVES:
+        elif text and text.strip(b'":').lower() not in KEEP_ALIVES:
             value, replaced = self._surrogates.parse(data)
             self.damaged = self.damaged or replaced
             if value is not None:
@@ -280,9 +280,6 @@ class Decoder:
             shown = data[:120].decode("utf-8", "replace")
             self.fail(ModelError("protocol", f"the stream holds an event that is no JSON: {shown!r}", retryable=True))
         return None
-
-
-_KEEP_ALIVES = (b"ping", b"pong", b"keepalive", b"keep-alive", b"heartbeat")
 
 
 class Wire(Protocol):

@@ -87,6 +87,7 @@ CASES = {
     "stop reason unknown": ([start(), *TEXT, ended("compaction"), END], {"stop_reason": "stop"}),
     "stop reason first, then null": ([start(), *TEXT, ended("max_tokens"), ended(None), END], {"stop_reason": "length"}),
     "max_tokens": ([start(), *TEXT, ended("max_tokens"), END], {"stop_reason": "length"}),
+    "max_tokens, then end_turn": ([start(), *TEXT, ended("max_tokens"), ended("end_turn"), END], {"stop_reason": "length"}),
     "max_tokens in a call": ([start(), *CALL[:2], ended("max_tokens"), END], {"stop_reason": "length"}),
     "context window full": ([start(), *TEXT, ended("model_context_window_exceeded"), END], {"stop_reason": "length"}),
     "stop_sequence": ([start(), *TEXT, ended("stop_sequence"), END], {"stop_reason": "stop"}),

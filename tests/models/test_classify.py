@@ -20,6 +20,8 @@ OVERFLOWS = [
     "the request exceeds the available context size. try increasing the context size or enable context shift",
     "The number of tokens to keep from the initial prompt is greater than the context length",
     "Input is too long for requested model.",
+    "too many total text bytes: 9437184 > 9000000",
+    "The input is longer than the maximum allowed length",
     "Requested token count exceeds the model's maximum context length of 8192 tokens.",
     "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
     "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",

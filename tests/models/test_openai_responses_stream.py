@@ -94,6 +94,7 @@ CALL = (added(1, **call("")), args('{"n"', 1), args(":1}", 1), args_done('{"n":1
 F1 = [("f", {"n": 1})]
 
 CASES = {
+    "two calls, told apart by an index that is text": ([*[added(f"{n}", type="function_call", call_id=name, name="f", arguments="") for n, name in enumerate("ab")], *[{"type": "response.function_call_arguments.delta", "output_index": f"{n}", "delta": piece} for n, piece in ((1, '{"n":'), (0, '{"n":'), (1, "2}"), (0, "1}"))], completed()], {"calls": [("f", {"n": 1}), ("f", {"n": 2})], "ids": ["a", "b"]}),
     "text": ([*TEXT, completed(message())], {"text": "Hello", "stop_reason": "stop", "blocks": ["text"], "usage": {"input": 20, "cache_read": 8, "cache_write": 2, "output": 5, "reasoning": 3}}),
     "text and call": ([*TEXT, *CALL, completed(message(), call())], {"text": "Hello", "calls": F1, "ids": ["call_1"], "stop_reason": "tool_use", "blocks": ["text", "toolcall"]}),
     "reasoning and call": ([added(0, **reasoning()), summary("Let me"), summary(" think."), summary("Now.", part=1), done(0, **reasoning("Let me think.", "Now.")), *CALL, completed(reasoning("Let me think.", "Now."), call())], {"thinking": "Let me think.\n\nNow.", "calls": F1, "blocks": ["thinking", "toolcall"]}),

@@ -167,6 +167,11 @@ def test_a_compressed_refusal_is_read():
     assert (events[-1].kind, events[-1].message) == ("rate_limit", "too many requests")
 
 
+@pytest.mark.parametrize("rest", [b"", b"\0\0\0\0"])
+def test_gzip_whose_members_end_at_each_flush(rest):
+    assert text_of(ask(Server(b"".join(map(gzip.compress, [sse("a")[:40], sse("a")[40:]])) + rest))) == "a"
+
+
 def test_a_label_of_gzip_on_plain_text_is_a_lie():
     assert text_of(ask(Server(sse("a"), headers={"Content-Encoding": "gzip"}))) == "a"
 
