@@ -24,7 +24,7 @@ from rxagent.messages import (
 from rxagent.models.anthropic_models import Abilities, abilities, is_claude, max_tokens_and_thinking
 from rxagent.models.anthropic_stream import WIRE, AnthropicDecoder
 from rxagent.models.base import ModelRequest
-from rxagent.models.fields import as_list, as_object, as_text
+from rxagent.models.fields import as_count, as_list, as_object, as_text
 from rxagent.models.images import data_and_type
 from rxagent.models.repair import CallIds, KnownMessage, repaired
 from rxagent.models.schemas import anthropic_schema, object_schema
@@ -190,7 +190,9 @@ def _image(image: ImagePart) -> JsonObject:
 
 def _answer(message: AssistantMessage, model: str) -> list[JsonValue]:
     blocks: list[JsonValue] = []
-    for part in message.content:
+    extras = _extras(message, model)
+    for number, part in enumerate(message.content):
+        blocks += [item for at, item in extras if at == number]
         if isinstance(part, ThinkingPart):
             block = _thinking(part, model)
             if block:
@@ -200,7 +202,25 @@ def _answer(message: AssistantMessage, model: str) -> list[JsonValue]:
                 blocks.append({"type": "text", "text": part.text})
         else:
             blocks.append(_call(part))
-    return blocks
+    return [*blocks, *(item for at, item in extras if at >= len(message.content))]
+
+
+def _extras(message: AssistantMessage, model: str) -> list[tuple[int, JsonValue]]:
+    """What tools at the server's side did, by its place; as it came, but for halves of a pair, which are refused."""
+    replay: Mapping[str, JsonValue] = message.replay or {}
+    if replay.get("wire") != WIRE or replay.get("model") != model:
+        return []
+    kept = [as_object(extra) for extra in as_list(replay.get("extras"))]
+    items = [as_object(extra.get("item")) for extra in kept]
+    uses = {as_text(item.get("id")) for item in items if as_text(item.get("type")).endswith("tool_use")}
+    answered = {as_text(item.get("tool_use_id")) for item in items if "tool_use_id" in item}
+    return [
+        (as_count(extra.get("at")) or 0, dict(item))
+        for extra, item in zip(kept, items, strict=True)
+        if item
+        and (not as_text(item.get("type")).endswith("tool_use") or as_text(item.get("id")) in answered)
+        and ("tool_use_id" not in item or as_text(item["tool_use_id"]) in uses)
+    ]
 
 
 def _thinking(part: ThinkingPart, model: str) -> JsonObject | None:

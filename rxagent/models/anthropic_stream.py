@@ -5,8 +5,10 @@ Source: https://platform.claude.com/docs/en/build-with-claude/streaming
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from pydantic import JsonValue
+from pydantic_core import from_json
 
 from rxagent.events.model import (
     ModelError,
@@ -50,9 +52,9 @@ _BYTES: Mapping[str, re.Pattern[bytes]] = {
 
 
 class _Block:
-    """A content block: ``input`` is what its start said of a call's arguments, ``opened`` that something of it is out."""
+    """A block: ``input`` is what its start said of arguments, ``opened``: it is out; ``item``: not shown, after ``at`` parts."""
 
-    __slots__ = ("data", "index", "input", "key", "kind", "opened", "signature", "streamed")
+    __slots__ = ("at", "data", "index", "input", "item", "key", "kind", "opened", "signature", "streamed")
 
     def __init__(self, key: int, index: int, kind: str) -> None:
         self.key = key
@@ -63,6 +65,8 @@ class _Block:
         self.data = ""
         self.input: JsonValue = None
         self.streamed = False
+        self.item: JsonObject = {}
+        self.at = 0
 
 
 class AnthropicDecoder(Decoder):
@@ -74,6 +78,8 @@ class AnthropicDecoder(Decoder):
         self._blocks: dict[int, _Block] = {}
         self._last = 0
         self._count = 0
+        self._parts = 0
+        self._extras: list[JsonValue] = []
         self._started = False
         self._stop = ""
         self._usage: JsonObject = {}
@@ -166,9 +172,12 @@ class AnthropicDecoder(Decoder):
             self._thinking(block, as_text(content.get("thinking")))
         elif kind == "tool_use":
             self.has_calls = True
+            self._parts += 1
             block.input = content.get("input")
             call_id = self.call_id(as_text(content.get("id")), block.index)
             self.out.append(ToolCallStart(call_id, as_text(content.get("name")), block.index))
+        elif kind:
+            block.item, block.at = dict(content), self._parts
 
     def _delta(self, value: JsonObject) -> None:
         delta = value.get("delta")
@@ -180,7 +189,9 @@ class AnthropicDecoder(Decoder):
             return
         key = self._key(value)
         block = self._blocks.get(key)
-        if block is None or block.kind != _KINDS[field]:
+        if block is not None and block.item and field == "partial_json":
+            block.data += as_text(piece)
+        elif block is None or block.kind != _KINDS[field]:
             self._stray(key, field, piece, block)
         elif not isinstance(piece, str):
             block.input = piece
@@ -214,6 +225,7 @@ class AnthropicDecoder(Decoder):
             return
         if not block.opened:
             block.opened = True
+            self._parts += 1
             self.out.append(TextStart(block.index))
         self.out.append(text_delta(text, block.index))
         self._hot(block, "text", text_delta)
@@ -223,6 +235,7 @@ class AnthropicDecoder(Decoder):
             return
         if not block.opened:
             block.opened = True
+            self._parts += 1
             self.out.append(ThinkingStart(block.index))
         self.out.append(thinking_delta(text, block.index))
         self._hot(block, "thinking", thinking_delta)
@@ -234,8 +247,8 @@ class AnthropicDecoder(Decoder):
         if block.kind == "text" and block.opened:
             self.out.append(TextEnd(block.index))
         elif block.kind == "tool_use":
-            given = block.input if not block.streamed and isinstance(block.input, dict | str) else None
-            self.out.append(ToolCallEnd(block.index, given or None))
+            said = block.input if not block.streamed and isinstance(block.input, dict | str) else None
+            self.out.append(ToolCallEnd(block.index, said or None))
         elif block.kind == "thinking":
             replay: JsonObject = {"wire": WIRE, "model": self._model}
             if block.data:
@@ -247,8 +260,13 @@ class AnthropicDecoder(Decoder):
             else:
                 return
             if not block.opened:
+                self._parts += 1
                 self.out.append(ThinkingStart(block.index))
             self.out.append(ThinkingEnd(block.index, replay))
+        elif block.item:
+            with suppress(ValueError):  # without its input it can't go back
+                given: JsonValue = from_json(block.data) if block.data else block.item.get("input")
+                self._extras.append({"at": block.at, "item": block.item if given is None else {**block.item, "input": given}})
 
     def _finish(self) -> None:
         for block in self._blocks.values():
@@ -258,7 +276,8 @@ class AnthropicDecoder(Decoder):
         if said == "error":
             self.fail_with({"message": f"the server ended its answer with the stop reason {self._stop!r}"})
         else:
-            self.end(said, usage_of(self._usage))
+            extras: JsonObject = {"wire": WIRE, "model": self._model, "extras": self._extras}
+            self.end(said, usage_of(self._usage), extras if self._extras else None)
 
 
 def usage_of(usage: JsonObject) -> Usage | None:

@@ -219,3 +219,14 @@ def test_an_answer_in_one_piece(cut):
 )
 def test_other_bodies(body, expected):
     assert streams.differences(expected, streams.answer(AnthropicDecoder, [body])) == {}
+
+
+def test_blocks_of_the_servers_own_tools_are_kept_whole_with_their_place():
+    use = {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"q": "x"}}
+    result = {"type": "web_search_tool_result", "tool_use_id": "srv", "content": [{"url": "u", "encrypted_content": "E"}]}
+    broken = [block(5, type="server_tool_use", id="s2", name="web_search", input={}), delta(5, partial_json='{"q"'), stop(5)]
+    searched = [block(1, **{**use, "input": {}}), delta(1, partial_json='{"q":'), delta(1, partial_json='"x"}'), stop(1)]
+    chunks = streams.sse(start(), *TEXT, *searched, block(2, **result), stop(2), *CALL, *broken, ended("tool_use"), END)
+    for cut in streams.CUTS:
+        extras = streams.events_of(lambda: AnthropicDecoder("m"), chunks, cut)[-1].replay
+        assert extras == {"wire": "anthropic", "model": "m", "extras": [{"at": 1, "item": use}, {"at": 1, "item": result}]}

@@ -200,6 +200,22 @@ def test_items_of_openais_own_tools_go_back_in_their_place():
     ]
 
 
+def test_blocks_of_claudes_own_tools_go_back_in_their_place():
+    use = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"q": "x"}}
+    result = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    halves = [{**use, "id": "s2"}, {**result, "tool_use_id": "s3"}]
+    other = {"type": "compaction", "content": "…"}
+    kept = [{"at": at, "item": item} for at, item in ((0, other), (1, use), (1, result), (1, halves[0]), (2, halves[1]))]
+    said = (TextPart("Let me look."), TextPart("Found."))
+    answer = AssistantMessage(said, stop_reason="stop", replay={"wire": "anthropic", "model": "claude-a", "extras": kept})
+    for model, expected in (
+        ("claude-a", [other, "Let me look.", use, result, "Found."]),
+        ("claude-b", ["Let me look.", "Found."]),
+    ):
+        written = body("anthropic", model, messages=(HI, answer, HI))["messages"][1]["content"]
+        assert [block.get("text", block) for block in written] == expected
+
+
 def test_geminis_signatures_go_back_with_their_parts():
     written = body("gemini", "gemini-3-a", messages=mixed("gemini", "gemini-3-a"))["contents"][1]["parts"]
     assert written[0] == {"text": "hm", "thought": True, "thoughtSignature": "sig"}
