@@ -305,7 +305,11 @@ class ChatApp(ChatWindow):
         """Chooses a conversation of before."""
         if self._busy():
             return
-        entries = await self.desk.history()
+        try:
+            entries = await self.desk.history()
+        except RxAgentError as error:
+            self.fault(error)
+            return
         here = self.agent.session_id if self.agent is not None else ""
         choices = history_choices([entry for entry in entries if entry.id != here], self.palette, time.time())
         picker = Picker("Conversations", choices, hint="search", free=False)

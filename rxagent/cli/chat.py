@@ -59,7 +59,7 @@ async def _chat(settings: Settings, arguments: Namespace) -> int:
         app = ChatApp(desk, options)
         with _terminable(lambda: app.exit(exits.ABORTED)):
             code = await app.run_async()
-        return exits.COMPLETED if code is None else code
+        return (app.return_code or exits.COMPLETED) if code is None else code  # None: it broke down, and has said so
 
 
 @contextmanager

@@ -10,7 +10,7 @@ pytest.importorskip("textual", reason="needs Textual: pip install 'rxagent[chat]
 from chat_harness import run, talk
 
 from rxagent import Agent, as_tool
-from rxagent.errors import NothingToContinue
+from rxagent.errors import NothingToContinue, StoreCorrupt
 from rxagent.events import model as m
 from rxagent.messages import ThinkingPart, ToolCall, Usage
 from rxagent.models import ScriptedModel
@@ -388,3 +388,16 @@ async def test_ctrl_c_clears_then_quits_when_pressed_twice():
         await t.press("ctrl+c")
         assert t.app.return_code == 0
         assert t.app._exit
+
+
+@run
+async def test_a_history_that_can_not_be_read_is_told_of_and_the_conversation_goes_on():
+    class Broken(MemoryStore):
+        async def sessions(self):
+            raise StoreCorrupt("no such pages")
+
+    async with talk(["hello"], store=Broken()) as t:
+        await t.press("ctrl+p")
+        await t.until("StoreCorrupt: no such pages")
+        await t.type("hi")
+        await t.until("hello")
