@@ -102,6 +102,7 @@ class Answer:
     def _open(self, model: Model) -> None:
         self._draft = Draft(new_id(), wall_clock()(), model.name)
         self._started = False
+        self._scope.session.call_ids.difference_update(self._ids)  # those of an attempt that was withdrawn are free again
         self._ids = set()
 
     async def _start(self, draft: Draft) -> None:
@@ -118,7 +119,7 @@ class Answer:
         if message.stop_reason in ("stop", "tool_use") and message.stop_reason != wanted:  # whatever the server said
             message = replace(message, stop_reason=wanted)
         await self._scope.emit(MessageEnd(message, origin=self._scope.origin))
-        self._draft = None
+        self._draft, self._ids = None, set()
         return message
 
     async def _fail(self, error: ModelError) -> AssistantMessage:
@@ -129,7 +130,7 @@ class Answer:
             await self._start(draft)
         message = draft.finish("error", error_message=error.message)
         await self._scope.emit(MessageEnd(message, origin=self._scope.origin))
-        self._draft = None
+        self._draft, self._ids = None, set()
         return message
 
     async def _attempt(self, model: Model, request: ModelRequest) -> ResponseEnd | ModelError:
@@ -201,9 +202,11 @@ class Answer:
 
     def _identified(self, event: ToolCallStart) -> ToolCallStart:
         """The call under an id that is new to the session, whatever the provider sent."""
-        taken = not event.id or event.id in self._ids or event.id in self._scope.session.call_ids
+        known = self._scope.session.call_ids
+        taken = not event.id or event.id in known
         call_id = f"call_{new_id()[:24]}" if taken else event.id
         self._ids.add(call_id)
+        known.add(call_id)  # at once: other agents of the session may be answering at the same time
         return replace(event, id=call_id) if taken else event
 
 

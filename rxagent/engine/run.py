@@ -106,11 +106,12 @@ class Run(Replay[AnyEvent]):
             if last is not None and alike and value.origin is last.origin and not self._entries and not self._unsent:
                 last.next_seq += 1
                 return
+        elif isinstance(value, Interrupted):
+            if value.origin.run_id == self.origin.run_id:  # its own, maybe of the agent it was handed over to
+                self._interrupts = value.interrupts
         elif value.origin is self.origin:
             if isinstance(value, AgentStart):
                 self._begun = True
-            elif isinstance(value, Interrupted):
-                self._interrupts = value.interrupts
             elif isinstance(value, AgentEnd):
                 super().on_next(value)
                 self._agent_end = value

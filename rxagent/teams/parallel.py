@@ -26,7 +26,10 @@ class _AtOnce:
     async def after(self, number: int, results: Sequence[StepResult]) -> Decision:
         if all(result.outcome != "completed" for result in results):
             return Fail("; ".join(result.text for result in results))
-        return Finish(self._combine(results))
+        text = self._combine(results)
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers aren't all typed
+            raise TypeError(f"combine gives the team's answer as text, not {text!r:.80}")
+        return Finish(text)
 
 
 def parallel(*agents: Agent, name: str = "parallel", combine: Combine = _joined) -> Agent:
@@ -37,7 +40,7 @@ def parallel(*agents: Agent, name: str = "parallel", combine: Combine = _joined)
 
     Args:
         combine: makes the team's answer of the members' results, in their order; by default it is the answers of
-            those that completed, with blank lines between.
+            those that completed, with blank lines between. What it raises ends the team as failed.
 
     Raises:
         UsageError: there is no member.

@@ -180,3 +180,26 @@ def test_a_handoff_takes_an_agent_and_little_else():
         assert not w.of(Handoff)
 
     main()
+
+
+@virtual
+async def test_what_the_target_asks_is_in_the_result_of_the_run():
+    @tool
+    async def ask(ctx: ToolContext) -> str:
+        return f"{await ctx.interrupt('which bill?')}"
+
+    def answer(request):
+        asked = [m for m in request.messages if m.role == "tool" and m.tool_name == "ask"]
+        return f"it is {asked[-1].text}" if asked else ToolCall("", "ask")
+
+    def triage():
+        billing = Agent(ScriptedModel(answer), name="billing", tools=[ask])
+        return Agent(ScriptedModel(lambda r: ToolCall("", "transfer_to_billing")), name="triage", tools=[handoff(billing)])
+
+    store = MemoryStore()
+    result = await Runner(triage(), store).query("my bill?", "s")
+    assert result.outcome == "interrupted"
+    assert [i.question for i in result.interrupts] == ["which bill?"]
+    result = await Runner(triage(), store).resume("s", {result.interrupts[0].id: "the last"})
+    assert (result.outcome, result.text, result.interrupts) == ("completed", "it is the last", ())
+    check(await store.load("s"))

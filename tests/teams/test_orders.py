@@ -9,7 +9,18 @@ from agent_harness import Watched, at, leftovers, virtual
 
 from rxagent import Agent, BreakLoop, Exit, Limits, Runner, ToolContext, as_tool, loop, parallel, sequential, tool
 from rxagent.errors import InvalidTool, UsageError
-from rxagent.events import AgentEnd, AgentStart, ModelError, ToolEnd, ToolStart
+from rxagent.events import (
+    AgentEnd,
+    AgentStart,
+    ModelError,
+    ResponseEnd,
+    ResponseStart,
+    TextDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolEnd,
+    ToolStart,
+)
 from rxagent.messages import ToolCall, UserMessage
 from rxagent.models import ScriptedModel
 from rxagent.stores import MemoryStore
@@ -392,3 +403,66 @@ async def test_a_members_context_is_its_own():
     member.deps = "theirs"
     await played(parallel(member, name="team"))
     assert seen == [("m", ("team", "m"), "theirs")]
+
+
+@virtual
+async def test_what_is_no_text_fails_the_team_and_leaves_the_grammar_intact():
+    w = Watched(parallel(echo("a"), echo("b"), combine=lambda results: 5))
+    result = await w.agent.prompt("go")
+    w.check()
+    assert result.outcome == "failed"
+    assert "combine gives the team's answer as text, not 5" in result.error.message
+
+
+@virtual
+async def test_members_that_answer_at_the_same_time_never_share_a_call_id():
+    @tool
+    async def note(text: str) -> str:
+        return text
+
+    class Slowly:
+        """Sends the same call id as every other one, and takes its time between the parts of a call."""
+
+        provider, name = "test", "slowly"
+
+        async def stream(self, request):
+            yield ResponseStart("slowly")
+            if request.messages[-1].role == "tool":
+                yield TextDelta(request.messages[-1].text, 0)
+                yield ResponseEnd("stop")
+                return
+            yield ToolCallStart("call_0", "note", 0)
+            await asyncio.sleep(1)
+            yield ToolCallEnd(0, {"text": request.system_prompt})
+            yield ResponseEnd("tool_use")
+
+    members = [Agent(Slowly(), name=name, system_prompt=name, tools=[note]) for name in "abc"]
+    w = Watched(parallel(*members))
+    result = await w.agent.prompt("go")
+    w.check()
+    assert result.text == "a\n\nb\n\nc"
+    calls = [e.call_id for e in w.of(ToolStart) if e.tool_name == "note"]
+    assert len(set(calls)) == 3
+    assert "call_0" in calls  # the first keeps what the provider sent
+
+
+@virtual
+async def test_an_id_of_a_withdrawn_attempt_is_free_again():
+    @tool
+    async def note() -> str:
+        return "noted"
+
+    model = ScriptedModel(
+        [
+            [ResponseStart("m"), ToolCallStart("call_0", "note", 0), ModelError("server", "down", retryable=True)],
+            [ResponseStart("m"), ToolCallStart("call_0", "note", 0), ToolCallEnd(0, {}), ResponseEnd("tool_use")],
+            [ResponseStart("m"), ToolCallStart("call_0", "note", 0), ToolCallEnd(0, {}), ResponseEnd("tool_use")],
+            "done",
+        ]
+    )
+    w = Watched(Agent(model, tools=[note]))
+    result = await w.agent.prompt("go")
+    w.check()
+    assert result.text == "done"
+    first, second = (e.call_id for e in w.of(ToolStart))
+    assert first == "call_0" != second
