@@ -94,7 +94,7 @@ class AgentHost:
 
     # -- what there is to do
 
-    def prompt(self, input: Input, *, images: Sequence[ImagePart] = ()) -> Run:  # noqa: A002 - the contract's word
+    def prompt(self, input: Input, *, images: ImagePart | Sequence[ImagePart] = ()) -> Run:  # noqa: A002 - the contract's word
         """Starts a run; see `Agent.prompt` for what it raises. Its events come on the host's thread."""
         return self._start(lambda: self.agent.prompt(input, images=images))
 

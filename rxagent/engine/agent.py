@@ -33,6 +33,8 @@ from rxagent.models.base import Model
 from rxagent.state import AgentState
 from rxagent.tools import Tool, as_tools
 
+Images = ImagePart | Sequence[ImagePart]
+
 
 class Agent(AgentCore):
     """A stateful conversation with a model and tools.
@@ -152,7 +154,7 @@ class Agent(AgentCore):
 
     # -- runs
 
-    def prompt(self, input: str | AnyMessage | Sequence[str | AnyMessage], *, images: Sequence[ImagePart] = ()) -> Run:  # noqa: A002 - the contract's word
+    def prompt(self, input: str | AnyMessage | Sequence[str | AnyMessage], *, images: Images = ()) -> Run:  # noqa: A002 - the contract's word
         """Starts a run at once and returns it.
 
         Raises:
@@ -162,6 +164,7 @@ class Agent(AgentCore):
         """
         messages = as_messages(input)
         if images:
+            images = (images,) if isinstance(images, ImagePart) else images
             wrong = next((image for image in images if not isinstance(image, ImagePart)), None)  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
             if wrong is not None:
                 raise InvalidMessage(f"images are ImagePart(data, mime_type) or ImagePart(url=…), not {wrong!r:.100}")
@@ -218,7 +221,7 @@ class Agent(AgentCore):
         self._check_idle("resume")
         return self._begin("resume", with_answers(self._session, answers))
 
-    def prompt_sync(self, input: str | AnyMessage | Sequence[str | AnyMessage], *, images: Sequence[ImagePart] = ()) -> RunResult:  # noqa: A002 - as in prompt
+    def prompt_sync(self, input: str | AnyMessage | Sequence[str | AnyMessage], *, images: Images = ()) -> RunResult:  # noqa: A002 - as in prompt
         """Runs a prompt to its end without a running loop, for scripts. Ctrl-C aborts the run cleanly.
 
         Raises:
@@ -230,7 +233,7 @@ class Agent(AgentCore):
             return asyncio.run(self._whole(input, images))
         raise UsageError("prompt_sync inside a running asyncio loop would block it: use await agent.prompt(…)")
 
-    async def _whole(self, input: str | AnyMessage | Sequence[str | AnyMessage], images: Sequence[ImagePart]) -> RunResult:  # noqa: A002 - as in prompt
+    async def _whole(self, input: str | AnyMessage | Sequence[str | AnyMessage], images: Images) -> RunResult:  # noqa: A002 - as in prompt
         run = self.prompt(input, images=images)
         try:
             result = await run.result()

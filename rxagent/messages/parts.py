@@ -99,6 +99,12 @@ class ToolCall:
     replay: JsonObject | None = field(default=None, kw_only=True)
     type: Literal["tool_call"] = field(default="tool_call", init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            raise InvalidMessage(
+                f"a call's arguments are an object (a dict), not {self.arguments!r:.200}; text goes into invalid"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class ToolDeclaration:

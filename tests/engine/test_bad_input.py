@@ -92,6 +92,7 @@ def test_a_tool_takes_some_time():
         lambda: SystemMessage(3),
         lambda: AssistantMessage(3),
         lambda: AssistantMessage([ImagePart("aaaa")]),
+        lambda: ToolCall("c", "name", '{"n": 1}'),
         lambda: CustomMessage(role="user"),
         lambda: CustomMessage(role=""),
         lambda: agent().prompt_sync("look", images=["cat.png"]),

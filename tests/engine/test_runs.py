@@ -440,6 +440,8 @@ async def test_prompts_take_text_messages_lists_and_images():
     agent = Agent(model)
     await agent.prompt(["one", UserMessage("two"), Note(role="note")])
     await agent.prompt("look", images=[ImagePart("aGk=")])
+    await agent.prompt("look", images=ImagePart("aGk="))
+    assert [p.type for p in model.requests[2].messages[-1].content] == ["text", "image"]
     assert [m.text for m in model.requests[0].messages] == ["one", "two"]
     assert [p.type for p in model.requests[1].messages[-1].content] == ["text", "image"]
     for wrong in (3, None, ["ok", 3], b"bytes", {"role": "user"}):
