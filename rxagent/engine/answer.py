@@ -28,6 +28,7 @@ from rxagent.events import (
     ToolCallDelta,
     ToolCallStart,
 )
+from rxagent.events.model_check import check
 from rxagent.flow import to_aiter
 from rxagent.messages import AssistantMessage, StopReason
 from rxagent.models.base import Model, ModelRequest
@@ -169,6 +170,7 @@ class Answer:
             watch.at = now()
             if not (type(event) is TextDelta or isinstance(event, DELTAS)) or not self._started:
                 if isinstance(event, ResponseEnd | ModelError):
+                    check(event)
                     return event
                 event = await self._boundary(draft, event, watch)  # noqa: PLW2901 - the same event under an id that is free
                 if event is None:
@@ -187,6 +189,7 @@ class Answer:
 
     async def _boundary(self, draft: Draft, event: ModelEvent, watch: Watch) -> ModelEvent | None:
         """Begins the message with its first event; None: there is no update to show for it."""
+        check(event)
         if isinstance(event, ToolCallStart):
             event = self._identified(event)
         if self._started:

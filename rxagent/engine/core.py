@@ -169,7 +169,10 @@ class AgentCore:
                 raise
         finally:
             forget()
-            publish_left(scope)
+            try:
+                publish_left(scope)
+            except Exception as error:  # whatever broke, the agent is not stuck in it
+                failure = failure or error
             session.recorder = None
             self._run = self._scope = self._place.loop = None
             run.expects(scope.output)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from rxagent.events import model as m
 from rxagent.events.block import Block, BlockKind
+from rxagent.events.model_check import check
 from rxagent.messages import (
     AssistantMessage,
     AssistantPart,
@@ -135,19 +136,24 @@ class Draft:
         raise LookupError(f"event {position} of this answer was no delta")
 
     def add(self, event: m.ModelEvent) -> PartialMessage:
-        """Takes one event in and gives the message so far."""
-        self.position = position = self.position + 1
+        """Takes one event in and gives the message so far.
+
+        Raises:
+            TypeError: it is no model event, or not what it should be; nothing is taken in.
+        """
+        position = self.position + 1
         if isinstance(event, m.TextDelta):
-            block = self._last
-            if block is not None and block.kind == "text" and block.index == event.index:  # _piece, without the call
-                block.pieces.append(event.text)
-                block.positions.append(position)
+            text, block = event.text, self._last
+            if block is None or block.index != event.index or block.kind != "text" or type(text) is not str:
+                self._piece("text", event, text)
             else:
-                self._piece("text", event.index, event.text)
+                block.pieces.append(text)  # _piece, without the call
+                block.positions.append(position)
+                self.position = position
         elif isinstance(event, m.ToolCallDelta):
-            self._piece("tool_call", event.index, event.arguments)
+            self._piece("tool_call", event, event.arguments)
         elif isinstance(event, m.ThinkingDelta):
-            self._piece("thinking", event.index, event.text)
+            self._piece("thinking", event, event.text)
         else:
             self._boundary(event)
         message = _new(PartialMessage)
@@ -155,10 +161,14 @@ class Draft:
         _set_position(message, position)
         return message
 
-    def _piece(self, kind: BlockKind, index: int, piece: str) -> None:
-        block = self._last
-        if block is None or block.index != index or block.kind != kind:
+    def _piece(self, kind: BlockKind, delta: m.TextDelta | m.ThinkingDelta | m.ToolCallDelta, piece: str) -> None:
+        block, index = self._last, delta.index
+        if block is None or block.index != index or block.kind != kind or type(piece) is not str:
+            check(delta)
+            self.position += 1
             block = self._last = self._open.get((kind, index)) or self._start(kind, index)
+        else:
+            self.position += 1
         block.pieces.append(piece)
         block.positions.append(self.position)
 
@@ -169,6 +179,8 @@ class Draft:
         return block
 
     def _boundary(self, event: m.ModelEvent) -> None:
+        check(event)
+        self.position += 1
         self._last = None
         match event:
             case m.ResponseStart():
@@ -188,10 +200,8 @@ class Draft:
                 block = self._end("tool_call", event.index, event.replay)
                 if block is not None and event.arguments is not None:
                     block.arguments = event.arguments
-            case m.ResponseEnd() | m.ModelError() | m.TextDelta() | m.ThinkingDelta() | m.ToolCallDelta():
-                pass  # the end of the stream; deltas don't come here
             case _:
-                raise TypeError(f"{event!r:.200} is no model event")
+                pass  # the end of the stream; deltas don't come here
 
     def _end(self, kind: BlockKind, index: int, replay: JsonObject | None) -> Block | None:
         block = self._open.pop((kind, index), None)
