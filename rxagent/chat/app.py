@@ -23,7 +23,7 @@ from rxagent.chat.story import Story
 from rxagent.chat.welcome import WelcomeCell
 from rxagent.chat.window import ChatWindow, Options
 from rxagent.engine import Agent, Run
-from rxagent.errors import NothingToContinue, RxAgentError
+from rxagent.errors import NothingToContinue, RxAgentError, WrongSeq
 from rxagent.events import AgentEnd, AgentStart, AnyEvent, Interrupted
 from rxagent.flow import Fault
 from rxagent.messages import UserMessage
@@ -182,24 +182,32 @@ class ChatApp(ChatWindow):
         self.transcript.to_end()
         if not agent.is_running:
             self.question.close()
-            self.start(lambda: agent.prompt(text))
+            self.start(lambda: agent.prompt(text), text)
         elif how == "later":
             agent.follow_up(text)
         else:
             agent.steer(text, interrupt=how == "cut")
 
-    def start(self, begin: Callable[[], Run]) -> None:
-        """Starts a run and looks after it."""
+    def start(self, begin: Callable[[], Run], text: str = "") -> None:
+        """Starts a run and looks after it; ``text`` is what the person said."""
         try:
             run = begin()
         except RxAgentError as error:
             self.fault(error)
             return
-        self.run_worker(self._look_after(run), exit_on_error=False)
+        self.run_worker(self._look_after(run, text), exit_on_error=False)
 
-    async def _look_after(self, run: Awaitable[object]) -> None:
+    async def _look_after(self, run: Awaitable[object], text: str) -> None:
         try:
             await run
+        except WrongSeq:
+            assert self.agent is not None
+            await self.open(self.agent.session_id)
+            self.story.note(
+                "!", "another program went on with this conversation, see above", colour="warning", hint="send again"
+            )
+            if not self.prompt.text:
+                self.prompt.put(text)
         except Exception as error:  # the store's, for one: whatever it is, the person is told
             self.fault(error)
         self.refresh_bars()

@@ -14,6 +14,7 @@ from rxagent.errors import NothingToContinue, StoreCorrupt
 from rxagent.events import model as m
 from rxagent.messages import ThinkingPart, ToolCall, Usage
 from rxagent.models import ScriptedModel
+from rxagent.runner import Runner
 from rxagent.stores import MemoryStore
 from rxagent.tools import ToolContext, tool
 
@@ -401,3 +402,21 @@ async def test_a_history_that_can_not_be_read_is_told_of_and_the_conversation_go
         await t.until("StoreCorrupt: no such pages")
         await t.type("hi")
         await t.until("hello")
+
+
+@run
+async def test_a_conversation_that_another_program_went_on_with_is_shown_again_and_nothing_typed_is_lost():
+    async with MemoryStore() as store, talk(["first", "lost", "third"], store=kept_open(store)) as t:
+        await t.type("one")
+        await t.until("first")
+        await t.idle()
+        other = Runner(Agent(ScriptedModel(["second"])), store)
+        await other.query("two, from elsewhere", t.agent.session_id)
+        await t.type("three")
+        await t.until("another program went on with this conversation")
+        assert "two, from elsewhere" in t.text
+        assert t.app.prompt.text == "three"
+        await t.press("enter")
+        await t.until("third")
+        await t.idle()
+        assert [m.text for m in t.agent.state.messages][::2] == ["one", "two, from elsewhere", "three"]
