@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 
+import reactivex as rx
 from gui_rigs import RIGS
 from reactivex import operators as rxops
 
@@ -339,6 +340,15 @@ def a_thread_that_switches_all_the_time_changes_nothing(rig):
     watched.host.close()
 
 
+def what_waits_in_a_bridge_that_nobody_refers_to_is_not_lost_to_the_garbage_collector(rig):
+    seen, ends = [], []
+    for n in range(5):
+        rx.of(n, n).pipe(on_loop(rig.port(), period=PERIOD)).subscribe(seen.extend, on_completed=lambda: ends.append(True))
+        gc.collect()
+    rig.run(lambda: len(ends) == 5)
+    assert sorted(seen) == sorted([*range(5), *range(5)])
+
+
 CHECKS = [
     every_event_once_in_order_on_the_gui_thread,
     frames_are_coalesced_to_the_period,
@@ -355,6 +365,7 @@ CHECKS = [
     several_bridges_share_a_window,
     a_host_that_closes_completes_what_is_shown,
     a_thread_that_switches_all_the_time_changes_nothing,
+    what_waits_in_a_bridge_that_nobody_refers_to_is_not_lost_to_the_garbage_collector,
 ]
 
 

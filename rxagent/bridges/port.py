@@ -2,7 +2,9 @@
 
 import weakref
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+P = TypeVar("P")
 
 
 class Port(Protocol):
@@ -36,6 +38,23 @@ class ClosingPort(Protocol):
     def on_close(self, fn: Callable[[], None]) -> Callable[[], None]:
         """Call ``fn`` when the loop or the window is gone, now if it already is; returns the way to take it back."""
         ...
+
+
+class Held(Generic[P]):
+    """A port as its toolkit holds it: not at all, but while something that was posted waits to be called.
+
+    A bridge that nobody refers to any more is left to the garbage collector, and what was posted is not lost with it.
+    """
+
+    __slots__ = ("_weak", "busy")
+
+    def __init__(self, port: P) -> None:
+        self._weak = weakref.ref(port)
+        self.busy: P | None = None
+
+    def port(self) -> P | None:
+        """The port, None if it is gone."""
+        return self.busy or self._weak()
 
 
 class Closing:

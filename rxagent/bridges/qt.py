@@ -8,13 +8,13 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from reactivex import Observable
 
 from rxagent.bridges.frame import Frame
 from rxagent.bridges.loop import CAPACITY, PERIOD, on_loop
-from rxagent.bridges.port import Closing
+from rxagent.bridges.port import Closing, Held
 from rxagent.errors import LoopGone, MissingExtra, UsageError
 from rxagent.state import AgentState
 
@@ -39,6 +39,9 @@ class _Object(Protocol):
     destroyed: _Signal
 
     def thread(self) -> object: ...
+    def installEventFilter(self, watcher: object, /) -> None: ...  # noqa: N802 - Qt's name
+    def isWidgetType(self) -> bool: ...  # noqa: N802 - Qt's name
+    def isWindowType(self) -> bool: ...  # noqa: N802 - Qt's name
 
 
 class _Relay(Protocol):
@@ -51,6 +54,9 @@ class _Relay(Protocol):
 
 class QtPort(Closing):
     """A `Port` into Qt's event loop, for as long as ``parent`` (a window, any QObject) and the application live.
+
+    A window lives until it is closed, too, where Qt would only hide it. To go on beyond that, take an object
+    that lives longer, such as the application; a window that refuses to close (to hide itself) goes on as well.
 
     Make it on the GUI thread. It posts a plain event to a QObject of its own; there is no signal
     per event, and none at all between threads.
@@ -65,7 +71,8 @@ class QtPort(Closing):
         self._thread = threading.get_ident()
         self._queue: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
-        self._relay = _relay(parent, self)
+        self._held: Held[QtPort] = Held(self)
+        self._relay = _relay(parent, self, self._held)
         weakref.finalize(self, _delete, self._relay).atexit = False
 
     def post(self, fn: Callable[[], None]) -> None:
@@ -74,6 +81,7 @@ class QtPort(Closing):
             if self.closed:
                 raise LoopGone("the Qt window of this bridge is gone, or its application has quit")
             self._queue.append(fn)
+            self._held.busy = self
             self._relay.wake()
 
     def later(self, seconds: float, fn: Callable[[], None]) -> None:
@@ -90,13 +98,18 @@ class QtPort(Closing):
         """The window or the application is gone."""
         with self._lock:
             self.closed = True
+            self._held.busy = None
         super().close()
         self._queue.clear()
 
     def drain(self) -> None:
         """Calls one of what was posted."""
         if self._queue:
-            self._queue.popleft()()
+            fn = self._queue.popleft()
+            with self._lock:
+                if not self._queue:
+                    self._held.busy = None
+            fn()
 
 
 def on_qt(
@@ -106,7 +119,7 @@ def on_qt(
     capacity: int = CAPACITY,
     state: Callable[[], AgentState] | None = None,
 ) -> Callable[[Observable[T]], Observable[Frame[T]]]:
-    """Frames on Qt's GUI thread, until ``parent`` is destroyed or the application quits; see `on_loop`.
+    """Frames on Qt's GUI thread, until ``parent`` is closed or destroyed, or the application quits; see `QtPort`, `on_loop`.
 
     Raises:
         UsageError: ``parent`` is no QObject of PySide6 or PyQt6, or this is another thread than its own.
@@ -119,7 +132,7 @@ def _delete(relay: _Relay) -> None:
         relay.deleteLater()
 
 
-def _relay(parent: QtObject, port: QtPort) -> _Relay:
+def _core(parent: QtObject) -> Any:
     names = {base.__module__.partition(".")[0] for base in type(parent).__mro__}
     binding = next((name for name in BINDINGS if name in names), None)
     if binding is None:
@@ -127,21 +140,26 @@ def _relay(parent: QtObject, port: QtPort) -> _Relay:
             raise MissingExtra("a bridge into Qt needs PySide6: pip install 'rxagent[qt]'")
         raise UsageError(f"on_qt takes a window or another QObject of {' or '.join(BINDINGS)}, not {parent!r:.100}")
     core = importlib.import_module(f"{binding}.QtCore")
-    inner = cast("_Object", parent)
-    if core.QThread.currentThread() != inner.thread():
+    if core.QThread.currentThread() != cast("_Object", parent).thread():
         raise UsageError("a bridge into Qt is made on the GUI thread, where its parent lives")
+    return core
+
+
+def _relay(parent: QtObject, port: QtPort, held: Held[QtPort]) -> _Relay:
+    core, inner = _core(parent), cast("_Object", parent)
     # The relay belongs to Qt and must not keep the port, which keeps the relay.
-    weak, close = weakref.ref(port), port.closer()
+    close = port.closer()
 
     # The bindings have the same names here; whichever it is, its base class is known at run time only.
     class Relay(core.QObject):  # pyright: ignore[reportUntypedBaseClass]
         timers: dict[int, Callable[[], None]]
+        asks: bool
 
         def wake(self) -> None:
             core.QCoreApplication.postEvent(self, core.QEvent(core.QEvent.Type.User))
 
         def customEvent(self, _event: object) -> None:  # noqa: N802 - Qt's name
-            target = weak()
+            target = held.port()
             if target is not None:
                 target.drain()
 
@@ -155,13 +173,36 @@ def _relay(parent: QtObject, port: QtPort) -> _Relay:
         def gone(self, *_: object) -> None:
             close()
 
+        def eventFilter(self, watched: "_Window", event: "_Event") -> bool:  # noqa: N802 - Qt's name
+            if event.type() != core.QEvent.Type.Close or self.asks:
+                return False
+            self.asks = True
+            try:
+                watched.event(event)  # whether it closes is the window's own decision, so it is made here
+            finally:
+                self.asks = False
+            if event.isAccepted():
+                close()
+            return True
+
     relay = Relay(parent)
-    relay.timers = {}
+    relay.timers, relay.asks = {}, False
+    if inner.isWidgetType() or inner.isWindowType():  # not the application, which would show it every event there is
+        inner.installEventFilter(relay)
     inner.destroyed.connect(relay.gone)  # comes while the relay, a child, is still there
     application = core.QCoreApplication.instance()
     if application is not None:
         application.aboutToQuit.connect(relay.gone)
     return relay
+
+
+class _Event(Protocol):
+    def type(self) -> object: ...
+    def isAccepted(self) -> bool: ...  # noqa: N802 - Qt's name
+
+
+class _Window(Protocol):
+    def event(self, event: object, /) -> bool: ...
 
 
 class _TimerEvent(Protocol):

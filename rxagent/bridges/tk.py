@@ -14,7 +14,7 @@ from reactivex import Observable
 
 from rxagent.bridges.frame import Frame
 from rxagent.bridges.loop import CAPACITY, PERIOD, on_loop
-from rxagent.bridges.port import Closing
+from rxagent.bridges.port import Closing, Held
 from rxagent.errors import LoopGone, UsageError
 from rxagent.state import AgentState
 
@@ -69,7 +69,8 @@ class TkPort(Closing):
         self._lock = threading.Lock()
         self._awake = False
         # The window must not keep the port, or each bridge that was ever made would stay with it.
-        drain, close = _weakly(self), self.closer()
+        self._held: Held[TkPort] = Held(self)
+        drain, close = _drain(self._held), self.closer()
         self._files = _Pipe(inner.tk, drain) if hasattr(inner.tk, "createfilehandler") else None
         if self._files is None:
             _poll(inner, drain)
@@ -91,6 +92,7 @@ class TkPort(Closing):
             if self.closed:
                 raise LoopGone("the Tk window of this bridge is destroyed")
             self._queue.append(fn)
+            self._held.busy = self
             if self._files is not None and not self._awake:
                 self._awake = True
                 self._files.wake()
@@ -116,6 +118,7 @@ class TkPort(Closing):
         """The window is gone."""
         with self._lock:
             self.closed = True
+            self._held.busy = None
             if self._files is not None:
                 self._files.close()
         widget, self._widget = self._widget, None
@@ -130,6 +133,7 @@ class TkPort(Closing):
         """Calls what was posted."""
         with self._lock:
             self._awake = False
+            self._held.busy = None
             count = len(self._queue)
         for _ in range(count):
             if not self._queue:  # the window was destroyed by one of them
@@ -152,12 +156,11 @@ def _keep(_interpreter: object) -> None:
     """Does nothing at exit; until then it is what an interpreter is kept by."""
 
 
-def _weakly(port: TkPort) -> Callable[[], bool]:
+def _drain(held: Held[TkPort]) -> Callable[[], bool]:
     """Drains the port if it is still wanted; says whether it is."""
-    weak = weakref.ref(port)
 
     def drain() -> bool:
-        target = weak()
+        target = held.port()
         if target is None or target.closed:
             return False
         target.drain()

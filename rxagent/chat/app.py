@@ -203,9 +203,7 @@ class ChatApp(ChatWindow):
         except WrongSeq:
             assert self.agent is not None
             await self.open(self.agent.session_id)
-            self.story.note(
-                "!", "another program went on with this conversation, see above", colour="warning", hint="send again"
-            )
+            self.story.note("!", "another program went on with this conversation, see above", colour="warning", hint="send again")
             if not self.prompt.text:
                 self.prompt.put(text)
         except Exception as error:  # the store's, for one: whatever it is, the person is told

@@ -102,3 +102,77 @@ host.close()
 """)
     assert out.split() == ["completed"]
     gc.collect()
+
+
+@pytest.mark.parametrize("binding", ["PySide6", "PyQt6"])
+def test_closing_a_window_ends_what_is_shown_in_it_and_refusing_to_does_not(binding):
+    pytest.importorskip(f"{binding}.QtCore", reason=f"needs {binding}: pip install {binding}")
+    out = run(f"""
+from {binding}.QtWidgets import QApplication, QMainWindow
+from rxagent import Agent
+from rxagent.bridges import AgentHost, QtPort
+from rxagent.models import ScriptedModel
+import time
+
+class Window(QMainWindow):
+    stays = True
+    asked = 0
+
+    def closeEvent(self, event):
+        self.asked += 1
+        if self.stays:
+            event.ignore()
+            self.hide()  # into the tray, so to speak
+
+app = QApplication([])
+window = Window()
+window.show()
+seen = []
+pieces = ["x"] * 4000
+host = AgentHost(Agent(ScriptedModel([pieces, pieces])))
+host.frames(QtPort(window), capacity=16).subscribe(seen.append)
+
+def pump(done):
+    until = time.monotonic() + 20
+    while not done() and time.monotonic() < until:
+        app.processEvents()
+
+host.prompt("go")
+pump(lambda: len(seen) > 2)
+print(window.close(), window.asked)
+pump(lambda: not host.is_running)
+print(host.wait(5).outcome, sum(len(frame) for frame in seen) > 4000)
+window.show()
+host.prompt("again")
+count = len(seen)
+pump(lambda: len(seen) > count + 2)
+window.stays = False
+print(window.close(), window.asked)
+count = len(seen)
+print(host.wait(10).outcome)
+for _ in range(20):
+    app.processEvents()
+print(len(seen) - count)
+host.close()
+""")
+    assert out.splitlines() == ["False 1", "completed True", "True 2", "completed", "0"]
+
+
+def test_a_bridge_of_the_application_outlives_its_windows():
+    out = run("""
+from PySide6.QtWidgets import QApplication, QWidget
+import reactivex as rx
+from rxagent.bridges import on_qt
+app = QApplication([])
+window = QWidget()
+window.show()
+seen = []
+source = rx.Subject()
+source.pipe(on_qt(app)).subscribe(seen.extend)
+window.close()
+source.on_next(1)
+for _ in range(50):
+    app.processEvents()
+print(seen)
+""")
+    assert out.splitlines() == ["[1]"]
