@@ -294,7 +294,7 @@ class Call(Host):
             f"tool {self._call.name!r} (call {self._call.id}) did not end within {grace:g} s of being cancelled and was "
             "abandoned. Have it watch ctx.signal."
         )
-        self._scope.on_fault(Fault(error, self._call, f"run {self._scope.origin.run_id}"))
+        self._scope.on_fault(Fault(error, self._call, f"run {self._scope.origin.run_id}", source="tool"))
 
     async def _work(self, bound: BoundCall, context: ToolContext) -> ToolResult:
         waited_for = Link(self._scope.signal)  # the run waits for the tool, so the tool must not wait for the run

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
+from typing import Literal
 
 _INSIDE = ("rxagent", "reactivex")
 
@@ -16,13 +17,15 @@ class Fault:
     """An observer raised, or had no use for an error; it was ``dropped``, unless that says otherwise.
 
     ``value`` is what was being delivered (the exception for an error, None for a completion),
-    ``subscribed_at`` is "file:line in function" of the code that subscribed the chain.
+    ``subscribed_at`` is "file:line in function" of the code that subscribed the chain. A fault of a ``source``
+    other than an observer has the value and the place it is about.
     """
 
     error: BaseException
     value: object
     subscribed_at: str
     dropped: bool = True
+    source: Literal["observer", "tool"] = "observer"
 
 
 OnFault = Callable[[Fault], None]
@@ -74,6 +77,9 @@ def call_site() -> CallSite:
 def print_fault(fault: Fault) -> None:
     """Print traceback, the value and the place of subscription to stderr; the default report."""
     value = fault.value
+    if fault.source == "tool":
+        print(f"rxagent: {fault.error}\n  in {fault.subscribed_at}", file=sys.stderr, flush=True)
+        return
     lines = traceback.format_exception(fault.error)
     lines.append(f"rxagent: an observer failed on {_describe(value)} and {'was dropped' if fault.dropped else 'goes on'}.\n")
     lines.append(f"  subscribed at {fault.subscribed_at}\n")

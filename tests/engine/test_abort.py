@@ -3,12 +3,15 @@
 import asyncio
 import threading
 import time
+from contextlib import redirect_stderr
+from io import StringIO
 
 import pytest
 from agent_harness import Watched, virtual
 
 from rxagent import Agent, Hooks, Limits, Retry, ToolContext, tool
 from rxagent.events import MessageEnd, ModelError, ToolEnd, ToolUpdate
+from rxagent.flow import print_fault
 from rxagent.messages import AssistantMessage, ToolCall
 from rxagent.models import ScriptedModel
 
@@ -164,6 +167,11 @@ async def test_a_tool_that_ignores_its_signal_is_abandoned_after_the_grace_and_r
     w.check()
     assert len(w.faults) == 1
     assert "stubborn" in str(w.faults[0].error)
+    with redirect_stderr(StringIO()) as said:
+        print_fault(w.faults[0])  # what is seen where nobody listens to errors
+    assert said.getvalue().startswith("rxagent: tool 'stubborn' (call ")
+    assert run.run_id in said.getvalue()
+    assert "observer" not in said.getvalue()
     seen = len(w.log)
     await asyncio.sleep(20)
     assert len(w.log) == seen
