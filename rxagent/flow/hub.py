@@ -8,10 +8,12 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from inspect import CO_COROUTINE
 from typing import Generic, TypeVar, cast
 
 from reactivex import Observable, abc
 
+from rxagent.errors import UsageError
 from rxagent.flow.faults import CallSite, Fault, OnFault, call_site, print_fault, report
 from rxagent.flow.holds import Owner, local
 
@@ -79,11 +81,20 @@ def callbacks(
     on_error: abc.OnError | None,
     on_completed: abc.OnCompleted | None,
 ) -> Callbacks[T]:
-    """The three callbacks of what ``subscribe`` was given: an observer, or functions."""
+    """The three callbacks of what ``subscribe`` was given: an observer, or functions.
+
+    Raises:
+        UsageError: ``on_next`` is a coroutine function, which nobody would await.
+    """
     if callable(getattr(on_next, "on_next", None)):  # an observer by shape, as reactivex takes them
         shaped = cast("abc.ObserverBase[T]", on_next)
         return shaped.on_next, shaped.on_error, shaped.on_completed
     function = cast("abc.OnNext[T] | None", on_next)
+    if getattr(getattr(function, "__code__", None), "co_flags", 0) & CO_COROUTINE:
+        raise UsageError(
+            f"{function!r:.200} is a coroutine function, and subscribe(…) awaits nothing: "
+            "take agent.subscribe(…) or flow.subscribe_async(…), which do, and which the source waits for"
+        )
     return function or ignore, on_error or _raise, on_completed or _nothing
 
 

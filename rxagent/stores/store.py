@@ -94,7 +94,9 @@ class Store:
         while page := await self.next_page(cursor):
             events += page
         if not events and not await self._in_thread(1, lambda: self._medium.has(session_id)):
-            raise UnknownSession(f"there is no session {session_id!r} in this store; list what there is (rxagent runs, or store.sessions())")
+            raise UnknownSession(
+                f"there is no session {session_id!r} in this store; list what there is (rxagent runs, or store.sessions())"
+            )
         return events
 
     async def sessions(self) -> list[SessionInfo]:

@@ -4,9 +4,12 @@ import asyncio
 from concurrent.futures import CancelledError as FutureCancelled
 
 import pytest
+from reactivex import Observable
 from reactivex import operators as rxops
 
-from rxagent.flow import Fault, Hub
+from rxagent.errors import UsageError
+from rxagent.flow import Fault, Hub, Replay
+from rxagent.operators import text_deltas
 
 
 def test_every_observer_sees_values_in_one_order_when_one_sends_reentrantly() -> None:
@@ -162,3 +165,15 @@ def test_an_error_without_a_handler_is_a_fault_of_that_observer_alone() -> None:
     hub.on_error(problem)
     assert faults[0].error is problem
     assert errors == [problem]
+
+
+@pytest.mark.parametrize("source", [Hub(), Replay(), Hub().pipe(text_deltas())])
+def test_a_coroutine_function_is_refused_since_nobody_would_await_it(source: Observable[object]) -> None:
+    async def handler(_value: object) -> None: ...
+
+    class Window:
+        async def show(self, _value: object) -> None: ...
+
+    for each in (handler, Window().show):
+        with pytest.raises(UsageError, match="subscribe_async"):
+            source.subscribe(each)
