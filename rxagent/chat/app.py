@@ -1,167 +1,46 @@
-"""`ChatApp`: the terminal app. It shows what events tell, and turns keys into calls of the agent; all else is elsewhere.
-
-- The agent runs on the app's own loop; its events come in frames, at most one per ``PERIOD``.
-- Nothing of the conversation is kept here: what is shown is the fold of the session's events.
-"""
+"""`ChatApp`: the terminal app: turns what the person types and presses into calls of the agent. `Conversation` shows the rest."""
 
 import time
 from collections.abc import Awaitable, Callable
 
 from pydantic import JsonValue
-from reactivex import abc
 from rich.text import Text
 from textual.screen import ModalScreen
 
-from rxagent.bridges import Frame, on_textual
 from rxagent.chat.commands import is_command, run_command
+from rxagent.chat.conversation import Conversation
 from rxagent.chat.desk import Desk
 from rxagent.chat.prompt import Prompt
-from rxagent.chat.question import QuestionPanel, asked
+from rxagent.chat.question import QuestionPanel
 from rxagent.chat.screens import Picker, history_choices
-from rxagent.chat.situation import situation
-from rxagent.chat.story import Story
-from rxagent.chat.welcome import WelcomeCell
-from rxagent.chat.window import ChatWindow, Options
+from rxagent.chat.window import Options
 from rxagent.engine import Agent, Run
 from rxagent.errors import NothingToContinue, RxAgentError, WrongSeq
-from rxagent.events import AgentEnd, AgentStart, AnyEvent, Interrupted
-from rxagent.flow import Fault
 from rxagent.messages import UserMessage
 
-PERIOD = 1 / 20  # seconds between frames
-SLOW_PERIOD = 1 / 10
-CAPACITY = 1024  # events of a frame: more of them hold the run, not the keyboard
 TICK = 0.1  # seconds between two looks at the clock
 SLOW_TICK = 0.4
 AGAIN = 2.0  # seconds in which a second ctrl+c quits
 
 
-class ChatApp(ChatWindow):
+class ChatApp(Conversation):
     """A conversation with an agent."""
 
     def __init__(self, desk: Desk, options: Options) -> None:
-        super().__init__(options)
-        self.desk = desk
-        self.agent: Agent | None = None
-        self.run_began: float | None = None
-        self.outcome = ""
-        self._watching: list[abc.DisposableBase] = []
+        super().__init__(desk, options)
         self._leave_asked = float("-inf")
 
     async def on_mount(self) -> None:
         """Opens the first conversation."""
         self.prompt.focus()
-        self.set_interval(SLOW_TICK if self.options.slow_line else TICK, self._tick)
+        self.set_interval(SLOW_TICK if self.options.slow_line else TICK, self.tick)
         await self.open(self.options.session)
         if self.options.prompt:
             self.send(self.options.prompt, "now")
 
     async def on_unmount(self) -> None:
         """Stops what runs."""
-        for each in self._watching:
-            each.dispose()
-        if self.agent is not None and self.agent.is_running:
-            self.agent.abort()
-            await self.agent.wait_for_idle()
-
-    # -- conversations
-
-    async def open(self, session_id: str | None) -> None:
-        """Shows a conversation, new or stored."""
-        failure: RxAgentError | None = None
-        try:
-            agent, log = await self.desk.open(session_id)
-        except RxAgentError as error:
-            if self.agent is not None:
-                self.fault(error)
-                return
-            failure = error
-            agent, log = await self.desk.open()
-        await self._close()
-        self.agent, self.outcome, self.run_began = agent, "", None
-        self.story = Story(self.transcript, clock=self.options.clock)
-        period = SLOW_PERIOD if self.options.slow_line else PERIOD
-        self._watching = [
-            agent.events.pipe(on_textual(self.transcript, period=period, capacity=CAPACITY)).subscribe(self._frame),
-            agent.errors.subscribe(self._observer_failed),
-        ]
-        if log:
-            self.transcript.clear()
-            self.story.replay(log)
-            self._look_back(log)
-        else:
-            self._welcome(agent)
-        if failure is not None:
-            self.fault(failure)
-        self.refresh_bars()
-        if agent.state.interrupts:
-            self._ask()
-
-    async def _close(self) -> None:
-        for each in self._watching:
-            each.dispose()
-        if self.agent is not None:
-            self.transcript.clear()
-            self.question.close()
-            self.focus_prompt()
-            await self.desk.leave(self.agent)
-
-    def _welcome(self, agent: Agent) -> None:
-        names = tuple(tool.declaration.name for tool in agent.tools)
-        self.transcript.add(WelcomeCell(agent.model.name, names, is_demo=self.options.is_demo))
-
-    def _look_back(self, log: list[AnyEvent]) -> None:
-        """How the last run of a stored conversation ended, or that it did not."""
-        assert self.agent is not None
-        for event in reversed(log):
-            if isinstance(event, AgentEnd) and not event.origin.call_id:
-                self.outcome = event.outcome
-                break
-        if self.agent.session.progress.run_open:
-            self.outcome = "lost"
-            self.story.note("!", "the program ended in the middle of this", colour="warning", hint="ctrl+r goes on with it")
-
-    # -- events
-
-    def _frame(self, frame: Frame[AnyEvent]) -> None:
-        for event in frame.events:
-            if event.origin.call_id:
-                continue
-            if isinstance(event, AgentStart):
-                self.run_began, self.outcome = self.options.clock(), ""
-            elif isinstance(event, AgentEnd):
-                self.run_began, self.outcome = None, event.outcome
-        self.story.play(frame.events)
-        self.refresh_bars()
-        if any(isinstance(event, Interrupted) and not event.origin.call_id for event in frame.events):
-            self._ask()
-
-    def _tick(self) -> None:
-        if self.run_began is not None:
-            self.story.tick()
-            self.refresh_status()
-
-    def refresh_bars(self) -> None:
-        """Shows the present state around the transcript."""
-        if self.agent is None:
-            return
-        state = self.agent.state
-        self.top.show(self.palette, self.story.title, state.model)
-        self.waiting.show(self.palette, state.steering, state.follow_ups)
-        self.prompt.has_queue = bool(state.steering or state.follow_ups)
-        working = self.agent.is_running
-        hint = "steer it — enter now, tab for later, esc stops" if working else "Ask anything"
-        if self.prompt.placeholder != hint:
-            self.prompt.placeholder = hint
-        self.refresh_status()
-
-    def refresh_status(self) -> None:
-        """Shows what goes on."""
-        if self.agent is not None:
-            self.status.show(self.palette, situation(self, self.agent))
-
-    def _observer_failed(self, fault: Fault) -> None:
-        self.fault(fault.error)
+        await self.stop()
 
     # -- the person
 
@@ -222,13 +101,6 @@ class ChatApp(ChatWindow):
 
     # -- questions
 
-    def _ask(self) -> None:
-        assert self.agent is not None
-        questions = [asked(interrupt, self.story.arguments_of(interrupt)) for interrupt in self.agent.state.interrupts]
-        if questions:
-            self.prompt.display = False
-            self.question.ask(questions)
-
     def on_question_panel_answered(self, message: QuestionPanel.Answered) -> None:
         """Goes on with the answers."""
         self.desk.approvals.always |= set(message.always)
@@ -284,7 +156,7 @@ class ChatApp(ChatWindow):
         if agent is None or agent.is_running:
             return
         if agent.state.interrupts:
-            self._ask()
+            self.ask()
         elif agent.session.progress.run_open:
             self._resume({})
         else:
