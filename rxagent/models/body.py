@@ -14,9 +14,9 @@ from pydantic_core import from_json
 from rxagent.events.model import ModelError, ModelEvent
 from rxagent.messages import JsonObject
 from rxagent.models.classify import error_of, error_of_bytes
+from rxagent.models.deltas import each
 from rxagent.models.mend import lenient, without_halves
 from rxagent.models.sse import DamagedLine, EventTooLarge, SseDecoder, SseEvents
-from rxagent.models.stencil import each
 from rxagent.models.wire import Decoder
 
 _PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")  # gzip, and zlib, which HTTP calls deflate

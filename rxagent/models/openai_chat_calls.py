@@ -7,8 +7,8 @@ from pydantic_core import from_json, to_json
 
 from rxagent.events.model import ToolCallEnd, ToolCallStart, tool_call_delta
 from rxagent.messages import JsonObject
+from rxagent.models.deltas import Out
 from rxagent.models.fields import as_object, as_text
-from rxagent.models.stencil import Out
 
 
 class Call:

@@ -24,11 +24,11 @@ from rxagent.events.model import (
     tool_call_delta,
 )
 from rxagent.messages import JsonObject, StopReason
+from rxagent.models.deltas import Deltas
 from rxagent.models.fields import as_list, as_object, as_text, merge_known
 from rxagent.models.openai_chat_calls import Calls
 from rxagent.models.openai_chat_usage import usage_of
 from rxagent.models.openai_chat_words import STOPS, complains, reasoning_in
-from rxagent.models.stencil import Deltas
 from rxagent.models.stops import graver
 from rxagent.models.wire import Decoder
 

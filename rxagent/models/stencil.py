@@ -5,39 +5,12 @@ give the same again but for that string. So only the string is read. Everything 
 """
 
 import re
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import takewhile
-from typing import NamedTuple, cast
 
 from pydantic_core import from_json
 
-from rxagent.events.model import ModelEvent
-
-MakeDelta = Callable[[str, int], ModelEvent]
-
-
-class Deltas(NamedTuple):
-    """Deltas of one block that came one right after the other, not made yet: each a string, which no collector walks."""
-
-    make: MakeDelta
-    block: int
-    texts: list[str]
-
-
-Out = list[ModelEvent | Deltas]
-
-
-def each(out: Out) -> Iterator[ModelEvent]:
-    """The events one by one."""
-    for item in out:
-        if type(item) is Deltas:
-            make, index, texts = item
-            for text in texts:
-                yield make(text, index)
-        else:
-            yield cast("ModelEvent", item)
-
+from rxagent.models.deltas import MakeDelta
 
 _COUNTER = re.compile(rb'"sequence_number"\s*:\s*')
 _STRING = re.compile(rb'(?:[^"\\]|\\.)*+"', re.DOTALL)  # the rest of a string

@@ -15,11 +15,12 @@ from rxagent.events.model import ModelError, ResponseEnd
 from rxagent.messages import JsonObject, StopReason, Usage
 from rxagent.models.base import ModelRequest
 from rxagent.models.classify import error_of
+from rxagent.models.deltas import Deltas, MakeDelta, Out
 from rxagent.models.mend import Surrogates
 from rxagent.models.prices import Price
 from rxagent.models.recording import SHORTEST_SECRET
 from rxagent.models.sse import FRAMED_AGAIN, KEEP_ALIVES, SseEvents
-from rxagent.models.stencil import Deltas, MakeDelta, Out, Stencil
+from rxagent.models.stencil import Stencil
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
