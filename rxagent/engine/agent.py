@@ -267,6 +267,7 @@ class Agent(AgentCore):
         run = self._run
         if run is not None:
             run.abort(reason)
+            self._bury()
 
     async def wait_for_idle(self) -> None:
         """Returns when no run is going and every listener has handled its last event.
@@ -275,6 +276,7 @@ class Agent(AgentCore):
             WouldDeadlock: called from a listener or tool of the running run.
         """
         self._session.gate.check("wait_for_idle")
+        self._bury()
         while (run := self._run) is not None:
             await run.ended()
         if self._listeners is not None:

@@ -54,6 +54,8 @@ class Batch:
         self.scope.inbox.on_interrupt = self._interrupt
         try:
             await self._run_all()
+        except GeneratorExit:  # the loop was closed: nobody is left to wait
+            raise
         except BaseException:
             self.cut(self.scope.signal.reason or "the run ended")
             if self._running:

@@ -125,9 +125,10 @@ def matches(config: AgentConfig, state: AgentState) -> bool:
 
 
 class Output:
-    """The type an answer must have, its JSON schema, and reading one."""
+    """The type an answer must have, its JSON schema, and reading one. ``str`` is the answer's text as it is."""
 
     def __init__(self, kind: type) -> None:
+        self._is_text = kind is str
         try:
             self._adapter: TypeAdapter[object] = TypeAdapter(kind)
         except PydanticUserError as error:
@@ -136,13 +137,13 @@ class Output:
             ) from error
 
     @cached_property
-    def schema(self) -> JsonObject:
-        """The JSON schema models are given."""
-        return self._adapter.json_schema()
+    def schema(self) -> JsonObject | None:
+        """The JSON schema models are given; None for text."""
+        return None if self._is_text else self._adapter.json_schema()
 
     def read(self, text: str) -> object:
         """The answer's text as a value; raises pydantic's ``ValidationError``."""
-        return self._adapter.validate_json(unfenced(text))
+        return text if self._is_text else self._adapter.validate_json(unfenced(text))
 
 
 __all__ = ["AgentContext", "LoopConfig", "ModelLike", "Output", "Setup", "ToolMode", "as_models", "matches"]

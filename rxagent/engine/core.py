@@ -3,7 +3,8 @@
 `Agent` is the face of it. What is public here is for those that run agents: runners and teams.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import Self
@@ -24,6 +25,7 @@ from rxagent.engine.scope import Scope
 from rxagent.engine.session import Journal, Session, new_id
 from rxagent.errors import AgentBusy, UsageError
 from rxagent.events import (
+    AgentStart,
     AnyEvent,
     ConfigChanged,
     ErrorInfo,
@@ -112,6 +114,7 @@ class AgentCore:
     def _open(self, session: Session) -> None:
         self._session = session
         self._run: Run | None = None
+        self._driven: Coroutine[object, object, None] | None = None
         self._scope: Scope | None = None
         self._place = Place()
         self._listeners: Listeners | None = None  # made for the first of them
@@ -124,6 +127,7 @@ class AgentCore:
         return None
 
     def _check_idle(self, what: str) -> None:
+        self._bury()
         if self._run is not None:
             raise AgentBusy(
                 f"{what}: a run is already going. Use steer(…) to reach it, follow_up(…) for after it, or await wait_for_idle()."
@@ -147,7 +151,7 @@ class AgentCore:
         self._scope = scope
         queued = {m.id for m in (*self._inbox.steering, *self._inbox.follow_ups, *progress.inputs)}
         named = tuple(m if m.id in queued else session.identify((m,))[0] for m in launch.messages)
-        drive = self._drive(run, scope, launch, named)
+        self._driven = drive = self._drive(run, scope, launch, named)
         run.task = loop.create_task(drive, name=f"rxagent run {run.run_id}")
         return run
 
@@ -163,20 +167,42 @@ class AgentCore:
             loop = Loop(scope)
             await (loop.take_up() if launch.take_up else loop.run(messages, launch.resume))
             await session.finished()
+        except GeneratorExit:  # its loop was closed with it inside: nobody failed
+            raise
         except BaseException as error:
             failure = error
             if not isinstance(error, Exception):
                 raise
         finally:
             forget()
-            try:
-                publish_left(scope)
-            except Exception as error:  # whatever broke, the agent is not stuck in it
-                failure = failure or error
-            session.recorder = None
-            self._run = self._scope = self._place.loop = None
-            run.expects(scope.output)
-            run.finish(failure)
+            self._over(run, scope, failure)
+
+    def _over(self, run: Run, scope: Scope, failure: BaseException | None = None) -> None:
+        try:
+            publish_left(scope)
+        except Exception as error:  # whatever broke, the agent is not stuck in it
+            failure = failure or error
+        self._session.recorder = None
+        self._run = self._scope = self._driven = self._place.loop = None
+        run.expects(scope.output)
+        run.finish(failure)
+
+    def _bury(self) -> None:
+        """Ends, as aborted, a run whose loop was closed with it inside; otherwise it does nothing."""
+        with self._place.lock:
+            run, scope, loop = self._run, self._scope, self._place.loop
+            if run is None or scope is None or loop is None or not loop.is_closed():
+                return
+            if self._driven is not None:
+                with suppress(RuntimeError):  # it wanted to wait for something once more
+                    self._driven.close()
+            if run.finished:
+                return
+            self._start_session()
+            self._session.recorder = run.on_next
+            if not self._session.progress.run_open:  # its loop hadn't come to it
+                self._session.publish(AgentStart(origin=scope.origin))
+            self._over(run, scope)
 
     # -- for those that run agents: runners and teams
 

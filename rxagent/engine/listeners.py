@@ -8,7 +8,7 @@ from reactivex import Observable
 
 from rxagent.errors import InvalidOption
 from rxagent.events import AnyEvent
-from rxagent.flow import Fault, Listener, OnFault, subscribe_async
+from rxagent.flow import Fault, Listener, OnFault
 from rxagent.signals import Signal
 
 ListenerLike = Callable[[AnyEvent], object] | Callable[[AnyEvent, Signal | None], object]
@@ -45,12 +45,14 @@ class Listeners:
         """Subscribes; returns a function that ends the subscription."""
         if not callable(listener):
             raise InvalidOption(f"a listener is a function of an event, not {listener!r:.100}")
-        if capacity < 0:
-            raise InvalidOption(f"capacity is a number of events, 0 or more, not {capacity}")
+        if not isinstance(capacity, int) or capacity < 0:  # pyright: ignore[reportUnnecessaryIsInstance] callers without a type checker
+            raise InvalidOption(f"capacity is a number of events, 0 or more, not {capacity!r}")
         handler = self._with_signal(listener)
         if self.is_async(listener):
             waiting = cast("Callable[[AnyEvent], Awaitable[object]]", handler)
-            subscription = subscribe_async(self._source, waiting, capacity=capacity, hold_timeout=hold_timeout, on_fault=on_fault)
+            # between the runs of a script there is no loop, and what happens then is for the listener, too
+            subscription = Listener(waiting, capacity=capacity, hold_timeout=hold_timeout, on_fault=on_fault, patient=True)
+            subscription.attach(self._source)
             self._async.append(subscription)
             return lambda: self._leave(subscription)
         return self._plain(handler, on_fault)

@@ -30,7 +30,7 @@ from rxagent.events import (
     TurnEnd,
     TurnStart,
 )
-from rxagent.flow.loops import on_loop
+from rxagent.flow.loops import call_on, on_loop
 from rxagent.hooks import HookTurn, Stop
 from rxagent.messages import AnyMessage, AssistantMessage, ToolResultMessage
 
@@ -113,7 +113,7 @@ class Loop:
     def _on_cancel(self) -> None:
         """Ends whatever the run waits for. Called from any thread."""
         if not on_loop(self._loop):
-            self._loop.call_soon_threadsafe(self._on_cancel)
+            call_on(self._loop, self._on_cancel)
             return
         self._scope.session.let_go()
         if self._task is not None and not self._scope.closing and asyncio.current_task() is not self._task:

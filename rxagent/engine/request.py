@@ -83,7 +83,7 @@ async def _hooked(scope: Scope, request: ModelRequest, turn: int) -> ModelReques
 
 
 def _messages(hook: str, value: object) -> tuple[AnyMessage, ...]:
-    if not isinstance(value, Sequence):
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         raise HookFailed(hook, TypeError(f"expected a list of messages, got {value!r:.100}"))
     try:
         return as_messages(cast("Sequence[object]", value))

@@ -169,21 +169,26 @@ class Run(Replay[AnyEvent]):
         """
         if self.finished:
             return
-        if self.gate is not None:
-            self.gate.check("await run")
-        if held_here(self.signal):
-            raise WouldDeadlock("await run: called from a tool that this run is waiting for. Let the tool return first.")
+        self._check_wait("await run")
         done, wake = wakeup()
         self._wakers.append(wake)
         if self.finished:  # it ended on another thread in between
             wake()
         await done
 
+    def _check_wait(self, action: str) -> None:
+        if self.gate is not None:
+            self.gate.check(action)
+        if held_here(self.signal):
+            raise WouldDeadlock(f"{action}: called from a tool that this run is waiting for. Let the tool return first.")
+
     def __aiter__(self) -> AsyncIterator[AnyEvent]:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             raise NoRunningLoop("iterate over a run inside of a coroutine, or use prompt_sync") from None
+        if not self.finished:
+            self._check_wait("async for … in run")
         return _Events(self)
 
 

@@ -5,8 +5,9 @@ them. Text is joined and arguments are parsed when somebody reads them, and the 
 in the draft, not in the partial message, so reading at every delta keeps memory linear.
 """
 
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, cast
 
 from rxagent.events import model as m
 from rxagent.events.block import Block, BlockKind
@@ -85,8 +86,17 @@ class PartialMessage(AssistantMessage):
         """None: it comes with the end."""
         return None
 
-    def __reduce__(self) -> tuple[type[AssistantMessage], tuple[object, ...]]:
-        raise TypeError("a partial message lives in its stream; pickle the finished one")
+    def __new__(cls, *args: object, **fields: object) -> AssistantMessage:
+        """A plain message: what ``dataclasses.replace`` makes of this one is no view any more."""
+        return cast("Callable[..., AssistantMessage]", AssistantMessage)(*args, **fields)
+
+    def __reduce__(self) -> tuple[Callable[..., AssistantMessage], tuple[object, ...]]:
+        """A copy, pickled or not, is a plain message that equals this one: it has left its stream."""
+        return _plain, (self.content, self.model, self.id, self.timestamp)
+
+
+def _plain(content: tuple[AssistantPart, ...], model: str, id: str, timestamp: float) -> AssistantMessage:  # noqa: A002 - the message's field
+    return AssistantMessage(content, model=model, id=id, timestamp=timestamp)
 
 
 # PartialMessage is frozen like its base; its two slots are set from below, once.

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Generic, NamedTuple, TypeVar
 
@@ -12,9 +13,11 @@ from reactivex import Observable, abc
 from rxagent.errors import NoRunningLoop, UsageError, WouldDeadlock
 from rxagent.flow.faults import Fault, OnFault, call_site, print_fault, report
 from rxagent.flow.holds import Chain, Link, Release, carry, held_here, hold, lineage
-from rxagent.flow.loops import call_later, call_on, running_loop, wakeup
+from rxagent.flow.loops import call_later, call_on, current_loop, running_loop, wakeup
 
 T = TypeVar("T")
+
+NO_LOOP = "a coroutine handler needs an asyncio loop: subscribe it on a running one, or have the source emit on one"
 
 
 class _Job(NamedTuple, Generic[T]):
@@ -26,7 +29,9 @@ class Listener(abc.DisposableBase, Generic[T]):
     """A subscription of a coroutine function; see ``subscribe_async``.
 
     The worker task lives only while there is something to handle. It runs on the loop the
-    subscription was made on, or, if there was none or it is gone, on the loop of the source.
+    subscription was made on, or, if there was none or it is gone, on the loop of the source. A value
+    that arrives where no loop runs is the listener's failure; if ``patient``, it waits for the next
+    value, or call of ``drained``, on one.
     """
 
     def __init__(
@@ -36,6 +41,7 @@ class Listener(abc.DisposableBase, Generic[T]):
         capacity: int,
         hold_timeout: float | None,
         on_fault: OnFault | None,
+        patient: bool = False,
     ) -> None:
         if capacity < 0:
             raise UsageError(f"capacity must be 0 or more, not {capacity}")
@@ -45,6 +51,7 @@ class Listener(abc.DisposableBase, Generic[T]):
         self._capacity = capacity
         self._hold_timeout = hold_timeout
         self._on_fault = on_fault or print_fault
+        self._patient = patient
         self._site = call_site()
         self._context = copy_context()
         self._home = running_loop()
@@ -55,6 +62,7 @@ class Listener(abc.DisposableBase, Generic[T]):
         self._holds: list[tuple[Release, Callable[[], None] | None]] = []
         self._idle: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
+        self._worker: Coroutine[object, object, None] | None = None
         self._upstream: abc.DisposableBase | None = None
         self._disposed = False
 
@@ -71,10 +79,14 @@ class Listener(abc.DisposableBase, Generic[T]):
         if held_here(self):
             raise WouldDeadlock("drained() from within the handler: it would wait for itself to return")
         future, wake = wakeup()
+        self._revive()
         with self._lock:
             if self._unfinished == 0:
                 return
             self._idle.append(wake)
+            start, self._working = not self._working, True
+        if start:
+            self._start(self._loop() or current_loop("drained"))
         await future
 
     def dispose(self) -> None:
@@ -107,61 +119,65 @@ class Listener(abc.DisposableBase, Generic[T]):
 
     def _on_next(self, value: T) -> None:
         chain = (*lineage(), Link(self))
+        self._revive()
+        loop = self._loop()
+        if loop is None and not self._patient:
+            self._fail(NoRunningLoop(NO_LOOP), value)
+            return
         with self._lock:
             if self._disposed:
                 return
             self._unfinished += 1
             crowded = self._unfinished > self._capacity
             self._jobs.append(_Job(value, chain))
-            start, self._working = not self._working, True
-        if crowded:
-            self._hold(value)
-        if start:
-            self._start()
+            start = loop is not None and not self._working
+            self._working = self._working or start
+        if crowded and loop is not None:
+            self._hold(value, loop)
+        if start and loop is not None:
+            self._start(loop)
 
     def _on_error(self, error: Exception) -> None:
         # A handler has no way to hear of it; what arrived before is still handled.
         report(self._on_fault, Fault(error, error, str(self._site)))
 
-    def _hold(self, value: T) -> None:
+    def _hold(self, value: T, loop: asyncio.AbstractEventLoop) -> None:
         release = hold()
         if not release.active:
             return
-        stop = None if self._hold_timeout is None else self._watch(self._hold_timeout, value, release)
+        stop = None if self._hold_timeout is None else self._watch(self._hold_timeout, value, release, loop)
         with self._lock:
             if self._unfinished > self._capacity:
                 self._holds.append((release, stop))
                 return
         _let_go([(release, stop)])
 
-    def _watch(self, seconds: float, value: T, release: Release) -> Callable[[], None]:
+    def _watch(self, seconds: float, value: T, release: Release, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
         def too_slow() -> None:
             if release.active:
                 late = TimeoutError(f"a handler kept its source waiting for {seconds} s")
                 self._fail(late, value)
 
-        return call_later(self._loop(), seconds, too_slow)
+        return call_later(loop, seconds, too_slow)
 
-    def _loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop | None:
         home = self._home
-        if home is not None and home.is_running():
-            return home
-        loop = running_loop()
-        if loop is None:
-            raise NoRunningLoop(
-                "a coroutine handler needs an asyncio loop: subscribe it on a running one, or have the source emit on one"
-            )
-        return loop
+        return home if home is not None and home.is_running() else running_loop()
 
-    def _start(self) -> None:
-        try:
-            loop = self._loop()
-        except NoRunningLoop as error:
-            self._fail(error, None)
+    def _revive(self) -> None:
+        """A loop that was closed with the handler in it will never go on with it: the next value finds another."""
+        task, worker = self._task, self._worker
+        if task is None or worker is None or not task.get_loop().is_closed():
             return
+        self._task = self._worker = None
+        with suppress(RuntimeError):  # the handler wanted to wait once more
+            worker.close()
+        self._working = False
 
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         def create() -> None:
-            self._task = loop.create_task(self._work(), context=self._context)
+            self._worker = self._work()
+            self._task = loop.create_task(self._worker, context=self._context)
             self._task.add_done_callback(self._ended)
 
         if running_loop() is loop:
@@ -178,7 +194,7 @@ class Listener(abc.DisposableBase, Generic[T]):
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if self._task is task:
-            self._task = None
+            self._task = self._worker = None
         if task.cancelled():  # perhaps before its first step: the loop shuts down
             self.dispose()
 

@@ -71,5 +71,8 @@ class Transcript(Sequence[T]):
     def __hash__(self) -> int:
         return hash(tuple(self))
 
+    def __reduce__(self) -> tuple[type["Transcript[T]"], tuple[list[T]]]:
+        return Transcript, (list(self),)  # its own prefix, without what it shares with longer ones
+
     def __repr__(self) -> str:
         return f"Transcript({list(self)!r})"

@@ -124,3 +124,19 @@ def test_a_listener_whose_second_parameter_is_the_signal_gets_it_also_with_a_def
     one.prompt_sync("x")
     assert {value for value in seen if value != 3 and value is not None}
     assert seen.count(3) == len(seen) / 2
+
+
+@pytest.mark.parametrize("capacity", [None, "3", 1.5])
+def test_a_capacity_that_is_no_number_is_refused_by_name(capacity: object) -> None:
+    with pytest.raises(InvalidOption, match="capacity"):
+        agent().subscribe(print, capacity=capacity)
+
+
+@pytest.mark.parametrize("hook", ["transform_context", "convert_to_model"])
+@pytest.mark.parametrize("given", ["text", b"text"])
+def test_a_context_hook_that_gives_text_gives_no_messages(hook: str, given: object) -> None:
+    tried = agent(hooks=Hooks(**{hook: lambda _messages: given}))
+    result = tried.prompt_sync("x")
+    assert result.outcome == "failed"
+    assert "a list of messages" in result.error.message
+    assert tried.model.requests == []

@@ -566,3 +566,39 @@ async def test_message_start_of_an_answer_is_empty_and_its_end_is_whole():
     start = next(e for e in w.of(MessageStart) if isinstance(e.message, AssistantMessage))
     assert (start.message.text, start.message.stop_reason) == ("", None)
     assert start.message.id == w.agent.state.messages[-1].id
+
+
+def test_output_of_type_str_is_the_answer_as_it_is():
+    model = ScriptedModel(["hello, no JSON here"])
+    result = Agent(model, output=str).prompt_sync("x")
+    assert (result.outcome, result.output) == ("completed", "hello, no JSON here")
+    assert model.requests[0].output_schema is None
+
+
+@virtual
+async def test_iterating_over_the_run_from_within_it_is_refused_and_after_it_is_not():
+    said = []
+
+    async def iterate(who):
+        try:
+            async for _ in run:
+                pass
+        except errors.WouldDeadlock as error:
+            said.append((who, "async for" in str(error)))
+
+    @tool
+    async def look() -> str:
+        """Looks at its own run."""
+        await iterate("tool")
+        return "seen"
+
+    async def listen(event):
+        if event.type == "turn_start" and event.turn == 0:
+            await iterate("listener")
+
+    agent = Agent(ScriptedModel([[ToolCall("1", "look", {})], "done"]), tools=[look])
+    agent.subscribe(listen)
+    run = agent.prompt("x")
+    assert (await run).outcome == "completed"
+    assert said == [("listener", True), ("tool", True)]
+    assert [event.seq async for event in run] == list(range(1, 1 + len(run.values)))
