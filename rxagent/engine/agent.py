@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from reactivex import Observable, abc
+from reactivex.disposable import Disposable
 
 from rxagent.engine.config import ModelLike, as_models, one_of, prompt_text
 from rxagent.engine.core import AgentCore
@@ -19,7 +20,9 @@ from rxagent.events import (
 )
 from rxagent.flow import Fault, OnFault
 from rxagent.flow.direct import Direct
+from rxagent.flow.faults import call_site
 from rxagent.flow.holds import local
+from rxagent.flow.hub import OBSERVER_FAULTS
 from rxagent.messages import (
     AnyMessage,
     AssistantMessage,
@@ -75,9 +78,13 @@ class Agent(AgentCore):
         """The current state first, then every change."""
 
         def subscribe(observer: abc.ObserverBase[AgentState]) -> abc.DisposableBase:
+            state = self._session.published
             outer, local.slot.owner = local.slot.owner, None  # not a value of whoever's handler subscribes here
             try:
-                observer.on_next(self._session.published)
+                observer.on_next(state)
+            except OBSERVER_FAULTS as error:
+                self._report(Fault(error, state, str(call_site())))
+                return Disposable()
             finally:
                 local.slot.owner = outer
             return self._session.states.subscribe(observer)

@@ -33,6 +33,8 @@ from rxagent.flow import to_aiter
 from rxagent.messages import AssistantMessage, StopReason
 from rxagent.models.base import Model, ModelRequest
 
+NO_CALL = "the model's stream held arguments of a call that had not begun, or had ended"
+
 DELTAS = (TextDelta, ThinkingDelta, ToolCallDelta)
 
 
@@ -175,6 +177,8 @@ class Answer:
                 event = await self._boundary(draft, event, watch)  # noqa: PLW2901 - the same event under an id that is free
                 if event is None:
                     continue
+            if type(event) is not TextDelta and isinstance(event, ToolCallDelta) and not draft.is_calling(event.index):
+                return ModelError("protocol", NO_CALL, retryable=True)
             message = draft.add(event)
             if not streaming:
                 continue

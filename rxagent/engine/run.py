@@ -149,7 +149,9 @@ class Run(Replay[AnyEvent]):
         end = self._agent_end
         assert end is not None
         if raise_on_failure and end.outcome != "completed":
-            raise FAILURES[end.outcome](end.error.message if end.error else f"the run was {end.outcome}", end.outcome)
+            reason = f": {self.signal.reason}" if end.outcome == "aborted" and self.signal.reason else ""
+            text = end.error.message if end.error else f"the run was {end.outcome}{reason}"
+            raise FAILURES[end.outcome](text, end.outcome)
         text = last_text(end.messages)
         output = None
         if self._output is not None and end.outcome == "completed":

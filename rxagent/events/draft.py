@@ -215,7 +215,7 @@ class Draft:
 
     def _end(self, kind: BlockKind, index: int, replay: JsonObject | None) -> Block | None:
         block = self._open.pop((kind, index), None)
-        if block is None and replay is not None:
+        if block is None and replay is not None and kind != "tool_call":
             block = self._start(kind, index)  # a signature or encrypted reasoning that came without text
             del self._open[kind, index]
         if block is not None and replay is not None:
@@ -231,6 +231,10 @@ class Draft:
         """The text of all blocks of a kind, joined."""
         texts = [block.text(position) for block in self._blocks if block.kind == kind and block.opened <= position]
         return texts[0] if len(texts) == 1 else "".join(texts)
+
+    def is_calling(self, index: int) -> bool:
+        """Whether a call at an index has begun and not ended."""
+        return ("tool_call", index) in self._open
 
     def current_call(self, index: int) -> tuple[str, str] | None:
         """Id and name of the newest call at an index, or None."""

@@ -9,7 +9,7 @@ from io import StringIO
 import pytest
 from agent_harness import Watched, virtual
 
-from rxagent import Agent, Hooks, Limits, Retry, ToolContext, tool
+from rxagent import Agent, Hooks, Limits, Retry, ToolContext, errors, tool
 from rxagent.events import MessageEnd, ModelError, ToolEnd, ToolUpdate
 from rxagent.flow import print_fault
 from rxagent.messages import AssistantMessage, ToolCall
@@ -329,3 +329,13 @@ async def test_the_answers_message_end_comes_once():
         run.abort()
     await run
     assert len([e for e in w.of(MessageEnd) if e.message.role == "assistant"]) == 1
+
+
+def test_the_error_of_an_aborted_result_tells_the_reason():
+    async def main():
+        run = Agent(ScriptedModel(["hello"])).prompt("x")
+        run.abort("the user left")
+        with pytest.raises(errors.RunAborted, match="the user left"):
+            await run.result(raise_on_failure=True)
+
+    asyncio.run(main())

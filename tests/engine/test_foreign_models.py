@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from rxagent import Agent
+from rxagent import Agent, Retry
 from rxagent import operators as ops
 from rxagent.events import AgentEnd, TextDelta, ThinkingDelta, event_adapter, to_json
 from rxagent.events.model import (
@@ -18,6 +18,7 @@ from rxagent.events.model import (
     ToolCallStart,
 )
 from rxagent.models import ScriptedModel
+from rxagent.operators.verify import check
 
 
 class Yields:
@@ -77,3 +78,32 @@ async def run(said):
         assert event_adapter().validate_json(to_json(event)) == event or event.type == "message_update"
     agent.model = ScriptedModel(["fine"])
     assert (await agent.prompt("and now?")).text == "fine"
+
+
+ORPHANS = {
+    "never begun": [TextDelta("a"), ToolCallDelta('{"x":1}'), ResponseEnd("tool_use")],
+    "first of all": [ToolCallDelta('{"x":1}'), ResponseEnd("tool_use")],
+    "of another index": [ToolCallStart("c", "t", index=1), ToolCallDelta("{}", index=2), ResponseEnd("tool_use")],
+    "after its end": [ToolCallStart("c", "t"), ToolCallEnd(), ToolCallDelta("{}"), ResponseEnd("tool_use")],
+}
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("case", ORPHANS)
+def test_arguments_of_a_call_that_is_not_open_make_no_call_without_a_name(case, streaming):
+    agent = Agent([Yields(*ORPHANS[case]), ScriptedModel(["good"])], streaming=streaming, retry=Retry(attempts=1))
+    log = []
+    agent.events.subscribe(log.append)
+    result = agent.prompt_sync("x")
+    check(log)
+    assert (result.outcome, result.text) == ("completed", "good")
+    assert [e.error.kind for e in log if e.type == "model_retry"] == ["protocol"]
+
+
+def test_the_end_of_a_call_that_never_began_makes_no_call():
+    agent = Agent(Yields(TextDelta("a"), ToolCallEnd(replay={"signature": "s"}), ResponseEnd()))
+    log = []
+    agent.events.subscribe(log.append)
+    assert agent.prompt_sync("x").outcome == "completed"
+    check(log)
+    assert agent.state.messages[-1].tool_calls == ()

@@ -224,3 +224,17 @@ main()
     assert "session_start" in done.stderr
     assert "seq=0" in done.stderr
     assert "<string>:9" in done.stderr
+
+
+def test_an_observer_of_states_that_raises_at_once_is_reported_and_not_its_subscriber():
+    agent = Agent(ScriptedModel(["hello"]))
+    faults = []
+    agent.errors.subscribe(faults.append)
+
+    def fail(state):
+        raise ValueError(state.model)
+
+    agent.states.subscribe(fail).dispose()
+    assert agent.prompt_sync("x").outcome == "completed"
+    assert [(type(fault.error), fault.value.messages) for fault in faults] == [(ValueError, ())]
+    assert "test_listeners.py" in faults[0].subscribed_at
