@@ -56,11 +56,8 @@ def turns() -> Operator[e.TurnEnd]:
         own = Outermost()
 
         def on_next(event: e.AnyEvent) -> None:
-            if isinstance(event, e.TurnEnd):
-                if own.takes(event.origin):
-                    emit(event)
-            elif isinstance(event, e.AgentStart):
-                own.takes(event.origin)
+            if own.takes(event.origin) and isinstance(event, e.TurnEnd):
+                emit(event)
 
         return on_next
 

@@ -45,12 +45,10 @@ def _executing(outer: "_Outer[tuple[str, str], e.ToolLevel]") -> OnEvent:
                 outer.put(key, event)
                 if isinstance(event, e.ToolEnd):
                     outer.close(key)
-            case e.AgentStart():
-                own.takes(event.origin)
             case e.AgentEnd():
                 outer.close_run(event.origin)
             case _:
-                pass
+                own.takes(event.origin)
 
     return on_next
 
@@ -80,6 +78,7 @@ def _living(outer: "_Outer[tuple[str, tuple[str, ...]], AnyMessage]") -> OnEvent
         key = (event.origin.run_id, event.origin.path)
         match event:
             case e.MessageUpdate():
+                own.takes(event.origin)
                 # An update that was read by itself has no message.
                 if cast("AssistantMessage | None", event.message) is not None:
                     outer.put(key, event.message)
@@ -96,7 +95,7 @@ def _living(outer: "_Outer[tuple[str, tuple[str, ...]], AnyMessage]") -> OnEvent
             case e.AgentEnd():
                 outer.close_run(event.origin)
             case _:
-                pass
+                own.takes(event.origin)
 
     return on_next
 

@@ -34,15 +34,22 @@ class Outermost:
 
     An agent that runs as a tool speaks to the agent that called it, so its text is no part of the
     answer. Put `by_agent` first to hear one such agent alone: in its stream nothing is further out.
+    Ask about every event: a stream that is joined late may have no other sign of an outer agent.
     """
 
-    __slots__ = ("_rank",)
+    __slots__ = ("_latest", "_rank")
 
     def __init__(self) -> None:
         self._rank = 1_000_000
+        self._latest: e.Origin | None = None  # taken; a run's events share one
 
     def takes(self, origin: e.Origin) -> bool:
         """Whether nothing further out has been heard than this."""
+        if origin is self._latest:
+            return True
         rank = len(origin.path) if origin.call_id else 0
-        self._rank = min(self._rank, rank)
-        return rank == self._rank
+        if rank > self._rank:
+            return False
+        self._rank = rank
+        self._latest = origin
+        return True

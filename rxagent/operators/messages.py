@@ -24,11 +24,8 @@ def messages() -> Operator[AnyMessage]:
         own = Outermost()
 
         def on_next(event: e.AnyEvent) -> None:
-            if isinstance(event, e.MessageEnd):
-                if own.takes(event.origin):
-                    emit(event.message)
-            elif isinstance(event, e.AgentStart):
-                own.takes(event.origin)
+            if own.takes(event.origin) and isinstance(event, e.MessageEnd):
+                emit(event.message)
 
         return on_next
 
@@ -61,10 +58,8 @@ def transcript(initial: Iterable[AnyMessage] = ()) -> Operator[Transcript[AnyMes
                     present = Transcript(event.messages)
                 case e.SessionReset():
                     present = Transcript()
-                case e.AgentStart():
-                    own.takes(event.origin)
-                    return
                 case _:
+                    own.takes(event.origin)
                     return
             emit(present)
 
@@ -89,11 +84,8 @@ def final_text() -> Operator[str]:
         own = Outermost()
 
         def on_next(event: e.AnyEvent) -> None:
-            if isinstance(event, e.AgentEnd):
-                if own.takes(event.origin):
-                    emit(_last_text(event.messages))
-            elif isinstance(event, e.AgentStart):
-                own.takes(event.origin)
+            if own.takes(event.origin) and isinstance(event, e.AgentEnd):
+                emit(_last_text(event.messages))
 
         return on_next
 

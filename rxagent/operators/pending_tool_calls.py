@@ -36,8 +36,7 @@ def pending_tool_calls() -> Operator[tuple[e.ToolStart, ...]]:
                 for key in left:
                     del running[key]
             else:
-                if isinstance(event, e.AgentStart):
-                    own.takes(event.origin)
+                own.takes(event.origin)
                 return
             emit(tuple(running.values()))
 

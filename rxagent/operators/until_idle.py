@@ -25,9 +25,11 @@ def until_idle() -> Operator[e.AnyEvent]:
             def on_next(event: e.AnyEvent) -> None:
                 nonlocal running
                 observer.on_next(event)
-                if isinstance(event, e.AgentStart) and own.takes(event.origin):
+                if not own.takes(event.origin):
+                    return
+                if isinstance(event, e.AgentStart):
                     running += 1
-                elif isinstance(event, e.AgentEnd) and own.takes(event.origin):
+                elif isinstance(event, e.AgentEnd):
                     running -= 1
                     if running <= 0:
                         observer.on_completed()

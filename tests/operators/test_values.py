@@ -179,3 +179,28 @@ def test_of_type_refuses_what_is_no_kind():
     for wrong in ("tool_start", 3, MAIN):
         with pytest.raises(UsageError, match="not "):
             ops.of_type(wrong)
+
+
+def joined_late():
+    """What is heard of a run from its second call on, which an agent works for."""
+    said = answer("it is 4", aid="a2")
+    body = [
+        e.ToolStart("c1", "expert"),
+        *(e.AgentStart(origin=CHILD), e.TurnStart(origin=CHILD), *answer("four", aid="x1", origin=CHILD)),
+        *(e.TurnEnd(origin=CHILD), e.AgentEnd(origin=CHILD)),
+        e.ToolEnd("c1", "expert"),
+        *said,
+        e.TurnEnd(said[-1].message),
+        e.AgentEnd((said[-1].message,)),
+    ]
+    return numbered(body)
+
+
+def test_in_a_stream_that_is_joined_late_an_agent_that_works_for_a_call_is_still_no_part_of_the_answer():
+    log = joined_late()
+    assert play(log, ops.final_text()) == ["it is 4", END]
+    assert [m.text for m in play(log, ops.messages())[:-1]] == ["it is 4"]
+    assert [[m.text for m in t] for t in play(log, ops.transcript())[:-1]] == [["it is 4"]]
+    assert [turn.origin for turn in play(log, ops.turns())[:-1]] == [MAIN]
+    assert play(log, ops.until_idle()) == [*log, END]
+    assert len(play(log, ops.live_messages())[:-1]) == 1
