@@ -7,12 +7,13 @@ from typing import cast
 
 from rxagent.cli import exits
 from rxagent.cli.parser import make_parser
-from rxagent.cli.terminal import let_go, say
+from rxagent.cli.terminal import let_go, open_missing, say
 from rxagent.errors import RxAgentError, UsageError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code: 0 completed, 1 failed, 2 usage, 3 limit, 4 interrupted, 130 aborted."""
+    open_missing()
     arguments = make_parser().parse_args(argv)
     try:
         module = importlib.import_module(f"rxagent.cli.{arguments.module}")

@@ -1,9 +1,11 @@
 """`rxagent run` as people and programs use it: in a pipe, with tools, with bad input."""
 
 import json
+import shlex
+import subprocess
 
 import pytest
-from cli_harness import END, at, called, chat, chunk, rxagent, served, started, texts
+from cli_harness import COMMAND, END, at, called, chat, chunk, environment, rxagent, served, started, texts
 
 from rxagent.events import AgentEnd, EventReader, ToolEnd
 from rxagent.operators import check
@@ -206,3 +208,11 @@ def test_the_users_configuration_is_found(tmp_path):
 def test_help_and_version_do_not_need_a_run():
     assert "exit codes" in called("--help").stdout
     assert called("--version").stdout.startswith("rxagent 0")
+
+
+@pytest.mark.parametrize("missing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["run hi", "run hi --mode json", "run --mode rpc </dev/null", "models"])
+def test_a_process_without_a_standard_stream_works_all_the_same(command, missing):
+    shell = f"{shlex.join(COMMAND)} {command} {missing}"
+    done = subprocess.run(shell, shell=True, capture_output=True, env=environment(), timeout=30, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
