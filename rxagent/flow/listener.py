@@ -196,7 +196,10 @@ class Listener(abc.DisposableBase, Generic[T]):
         if self._task is task:
             self._task = self._worker = None
         if task.cancelled():  # perhaps before its first step: the loop shuts down
-            self.dispose()
+            if self._patient:
+                self._working = False
+            else:
+                self.dispose()
 
     def _next(self) -> _Job[T] | None:
         with self._lock:
@@ -212,7 +215,8 @@ class Listener(abc.DisposableBase, Generic[T]):
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():  # we are, not something it waited for
-                self.dispose()
+                if not self._patient:
+                    self.dispose()
                 raise
             self._fail(error, job.value)
         except Exception as error:

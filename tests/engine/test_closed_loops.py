@@ -120,3 +120,31 @@ def test_what_a_coroutine_listener_hears_without_a_loop_waits_for_the_next_run(c
     asyncio.run(agent.wait_for_idle())
     assert heard == log
     assert capsys.readouterr().err == ""
+
+
+def test_a_listener_whose_handler_ended_with_its_loop_hears_the_next_run() -> None:
+    heard: list[str] = []
+
+    async def listener(event: AnyEvent) -> None:
+        heard.append(event.type)
+        if len(heard) == 3:
+            await asyncio.sleep(1000)
+
+    agent = Agent(ScriptedModel(["first", "second"]))
+    agent.subscribe(listener)
+
+    async def leave() -> None:
+        agent.prompt("one")
+        while len(heard) < 3:
+            await asyncio.sleep(0)
+
+    async def stay() -> str:
+        text = (await agent.prompt("two")).text
+        await agent.wait_for_idle()
+        return text
+
+    asyncio.run(leave())  # ends in the middle of the run and of the handler
+    begun = len(heard)
+    assert asyncio.run(stay()) in ("first", "second")
+    assert heard[-1] == "agent_end"
+    assert heard[begun:].count("agent_start") == 1
