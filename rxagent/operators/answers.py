@@ -51,7 +51,7 @@ class _Answers:
             delta = event.delta
             if isinstance(delta, self._kind):
                 text = delta.text
-                if not self._streamed:
+                if text and not self._streamed:
                     self._begins()
                 self._streamed += len(text)
                 self._emit(text)

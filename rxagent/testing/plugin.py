@@ -50,12 +50,17 @@ class MarbleFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         """An item for each block, named by its heading."""
-        from rxagent.marble.faults import MarbleSyntaxError
+        from rxagent.marble.faults import MarbleSyntaxError, Place
         from rxagent.marble.markdown import read_document
         from rxagent.testing.item import MarbleItem, shown_path
 
+        shown = shown_path(self.path, self.config)
         try:
-            document = read_document(self.path.read_text(encoding="utf-8"), shown_path(self.path, self.config))
+            document = read_document(self.path.read_text(encoding="utf-8"), shown)
+        except UnicodeDecodeError as error:
+            before = error.object[: error.start].decode()
+            place = Place(shown, before.count("\n") + 1, len(before) - before.rfind("\n"))
+            raise self.CollectError(f"{place}: this is no UTF-8 text: {error.reason}") from None
         except MarbleSyntaxError as error:
             raise self.CollectError(str(error)) from None
         for fenced in document.blocks:

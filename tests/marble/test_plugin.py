@@ -138,6 +138,15 @@ def test_a_malformed_block_says_where_and_what(project: Path, site: Path):
     assert "Traceback" not in output
 
 
+def test_a_file_that_is_no_utf_8_says_where(project: Path, site: Path):
+    (project / "marbles" / "waiting.md").write_bytes(b"# T\n\nd\xe9j\xe0\n\n```marble\nsource -|\n> source\nout -|\n```\n")
+    code, output = run_pytest(project, site)
+    assert code == 2
+    assert "marbles/waiting.md:3:2: this is no UTF-8 text" in output
+    assert "Traceback" not in output
+    assert "plugin.py" not in output
+
+
 def test_a_block_that_is_never_closed_is_an_error_of_collection(project: Path, site: Path):
     (project / "marbles" / "waiting.md").write_text("# T\n\n```marble\nsource -|\n")
     code, output = run_pytest(project, site)

@@ -153,6 +153,11 @@ def test_a_separator_stands_between_answers_only():
     ]
 
 
+def test_an_answer_of_empty_pieces_is_none_to_be_set_apart():
+    log = numbered([*answer("one", aid="a1"), *answer("", e.ToolCallStart("c1", "add", 1), aid="a2", stop="tool_use")])
+    assert play(log, ops.text_deltas(between="\n")) == ["one", "", END]
+
+
 @given(runs())
 def test_updates_read_one_by_one_give_the_same_text(run):
     bare = [replace(x, message=None) if isinstance(x, e.MessageUpdate) else x for x in run]
