@@ -23,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output has left; there is nobody to complain to
         let_go(sys.stdout)
         return exits.ABORTED
+    except OSError as error:  # a full disk, say
+        let_go(sys.stdout)
+        say(f"{type(error).__name__}: {error}")
+        return exits.FAILED
     except KeyboardInterrupt:
         say("aborted")
         return exits.ABORTED

@@ -59,6 +59,7 @@ class Pen:
         self._place = place
         self._on_gone = on_gone
         self._gone = False
+        self.fault: str | None = None  # why nothing can be written any more, unless the reader left
         with suppress(OSError, ValueError):
             os.set_blocking(stream.fileno(), True)  # a parent may have left it otherwise; then writing a lot would fail
         reconfigure = getattr(stream, "reconfigure", None)
@@ -104,8 +105,9 @@ class Pen:
         try:
             self.stream.write(text)
             self.stream.flush()
-        except (OSError, ValueError):  # the reader left, or the disk is full: nothing further can be said here
+        except (OSError, ValueError) as error:  # the reader left, or the disk is full: nothing further can be said here
             self._gone = True
+            self.fault = error.strerror if isinstance(error, OSError) and not isinstance(error, BrokenPipeError) else None
             let_go(self.stream)
             self._on_gone()
 
@@ -114,8 +116,13 @@ class Terminal:
     """The two pens of the command. ``on_gone``: nobody reads the answer any more."""
 
     def __init__(self, on_gone: Callable[[], None], *, quiet: bool = False) -> None:
+        def gone() -> None:
+            if self.answer.fault is not None:
+                self.error(f"the answer can't be written: {self.answer.fault}")
+            on_gone()
+
         place = Place()
-        self.answer = Pen(sys.stdout, place, on_gone)
+        self.answer = Pen(sys.stdout, place, gone)
         self.remarks = Pen(sys.stderr, place if _same(sys.stdout, sys.stderr) else Place(), _nothing)
         self._quiet = quiet
 

@@ -1,6 +1,7 @@
 """`rxagent run` as people and programs use it: in a pipe, with tools, with bad input."""
 
 import json
+import pathlib
 import shlex
 import subprocess
 
@@ -216,3 +217,14 @@ def test_a_process_without_a_standard_stream_works_all_the_same(command, missing
     shell = f"{shlex.join(COMMAND)} {command} {missing}"
     done = subprocess.run(shell, shell=True, capture_output=True, env=environment(), timeout=30, check=False)
     assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
+
+
+@pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="Linux has a file that is always full")
+@pytest.mark.parametrize(("command", "code"), [("run hi", 130), ("run hi --mode json", 130), ("models", 1)])
+def test_a_full_disk_is_told_in_one_line(command, code):
+    done = subprocess.run(
+        f"{shlex.join(COMMAND)} {command} >/dev/full", shell=True, capture_output=True, env=environment(), timeout=30, check=False
+    )
+    assert done.returncode == code
+    assert b"No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
