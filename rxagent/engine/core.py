@@ -1,24 +1,23 @@
-"""`AgentCore`: what stands under `Agent`: its session, how runs begin and end, who has the conversation.
+"""`AgentCore`: what stands under `Agent`: its session, how runs begin and end.
 
 `Agent` is the face of it. What is public here is for those that run agents: runners and teams.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import Self
 
+from rxagent.engine.acting import Acting
 from rxagent.engine.closing import end_left_run, publish_left
 from rxagent.engine.cold import running_loop
-from rxagent.engine.config import LoopConfig, ModelLike, Output, Setup, ToolMode, as_models, matches, one_of, prompt_text
+from rxagent.engine.config import matches
 from rxagent.engine.inbox import Inbox
 from rxagent.engine.launch import Launch
-from rxagent.engine.limits import Limits, Retry
 from rxagent.engine.listeners import Listeners
 from rxagent.engine.loop import Loop
 from rxagent.engine.place import Place
-from rxagent.engine.profile import Profile
 from rxagent.engine.restore import Restoring
 from rxagent.engine.run import Run
 from rxagent.engine.scope import Scope
@@ -34,66 +33,22 @@ from rxagent.events import (
     SessionStart,
 )
 from rxagent.flow import Fault, Hub, Pending, print_fault
-from rxagent.hooks import Hooks
 from rxagent.messages import (
     AnyMessage,
     AssistantMessage,
-    ThinkingLevel,
     Transcript,
-    as_messages,
 )
 from rxagent.signals import Signal
 from rxagent.state import AgentState
-from rxagent.tools import Tool, as_tools
-
-# what most agents are made with
-_HOOKS, _LIMITS, _RETRY = Hooks(), Limits(), Retry()
 
 
-class AgentCore:
-    """A session, what runs of it are made with, and the run that is going."""
+class AgentCore(Acting):
+    """A session, and the run of it that is going."""
 
-    def __init__(  # noqa: PLR0913 - the contract's constructor, all but the model by name
-        self,
-        model: ModelLike,
-        *,
-        name: str = "agent",
-        system_prompt: str = "",
-        tools: Sequence[Tool | Callable[..., object]] = (),
-        messages: Sequence[AnyMessage] = (),
-        thinking_level: ThinkingLevel = "off",
-        streaming: bool = True,
-        output: type | None = None,
-        hooks: Hooks | None = None,
-        limits: Limits | None = None,
-        retry: Retry | None = None,
-        deps: object = None,
-    ) -> None:
-        self.name = name
-        self.streaming = streaming
-        self.hooks = hooks or _HOOKS
-        self.limits = limits or _LIMITS
-        self.retry_policy = retry or _RETRY
-        self.deps = deps
-        self._tool_mode: ToolMode = "parallel"
-        self._output_type = output
-        self._output = Output(output) if output is not None else None
-        self._setup = self._home = Setup(as_models(model), prompt_text(system_prompt), thinking_level, as_tools(tools))
+    def _made(self) -> None:
         self._errors: Hub[Fault] = Hub()
         self._inbox = Inbox(self._queue_changed)
-        self._seed = as_messages(messages)
-        self._holder: Profile | None = None
-        self._own_profile()  # refuses what it can't be made of
         self._open(self.new_session())
-
-    @property
-    def tool_mode(self) -> ToolMode:
-        """Whether the calls of an answer run in parallel or one by one; assignable."""
-        return self._tool_mode
-
-    @tool_mode.setter
-    def tool_mode(self, mode: ToolMode) -> None:
-        self._tool_mode = one_of(mode, ToolMode, "tool_mode")
 
     @property
     def state(self) -> AgentState:
@@ -265,50 +220,6 @@ class AgentCore:
         What was done stays in the transcript; calls nobody knows the end of get an error result that says so.
         """
         end_left_run(self._session, lambda: self._acting, self._inbox)
-
-    def profile(self) -> Profile:
-        """What a run of this agent on another session, or as a tool, is made with."""
-        return replace(self._own_profile(), setup=replace(self._home))
-
-    def find(self, name: str) -> Profile:
-        """The profile of this agent, or of one it can hand over to, directly or by others.
-
-        Raises:
-            UsageError: there is none of this name.
-        """
-        seen: list[AgentCore] = [self]
-        for agent in seen:
-            if agent.name == name:
-                return agent.profile()
-            targets = [getattr(tool, "target", None) for tool in agent._home.tools]
-            seen.extend(target for target in targets if isinstance(target, AgentCore) and target not in seen)
-        raise UsageError(f"no agent {name!r} can be reached from {self.name!r} by handoff(…); found {[a.name for a in seen]}")
-
-    @property
-    def _acting(self) -> Profile:
-        """The agent that has the conversation."""
-        return self._holder or self._own_profile()
-
-    def _own_profile(self) -> Profile:
-        config = LoopConfig(
-            model=self._home.models,
-            name=self.name,
-            thinking_level=self._home.thinking_level,
-            streaming=self.streaming,
-            output=self._output_type,
-            hooks=self.hooks,
-            limits=self.limits,
-            retry=self.retry_policy,
-            tool_mode=self._tool_mode,
-            deps=self.deps,
-        )
-        return Profile(self.name, self._home, config, self._output, self._seed, self.find)
-
-    def _hold(self, profile: Profile) -> Profile:
-        """Another agent has the conversation from here on; the limits stay this one's."""
-        self._holder = holder = replace(profile, config=replace(profile.config, limits=self.limits))
-        self._setup = profile.setup
-        return holder
 
     def _origin(self) -> Origin:
         return self._run.origin if self._run is not None else self._session.origin("", self.name)
