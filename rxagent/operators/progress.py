@@ -88,9 +88,21 @@ def _after(now: Progress, event: _RUN, running: tuple[str, ...]) -> Progress:
             after = now._replace(running=running, finished=now.finished + 1)
         case e.AgentEnd():
             after = now._replace(phase="done", running=(), outcome=event.outcome)
+        case e.MessageEnd(message=AssistantMessage() as message) if now.phase == "asking":  # it was not streamed
+            after = _whole(now, message)
         case e.MessageStart() | e.MessageEnd():
             after = now
     return after
+
+
+def _whole(now: Progress, message: AssistantMessage) -> Progress:
+    """As it would stand at the end, had the answer come in pieces."""
+    characters = len(message.text) + len(message.thinking)
+    if message.tool_calls:
+        return now._replace(phase="calling", characters=characters)
+    if message.text:
+        return now._replace(phase="answering", characters=characters)
+    return now._replace(phase="thinking", characters=characters) if message.thinking else now
 
 
 def _streaming(now: Progress, delta: ModelEvent) -> Progress:

@@ -349,3 +349,9 @@ def test_an_observer_that_has_seen_enough_stops_the_subscribing():
     never = rx.create(lambda observer, _: subscribed.append(1))
     ops.merge_runs(rx.of(1, 2), never).pipe(rxops.take(1)).subscribe(got.append)
     assert got == [1]
+
+
+def test_progress_of_an_unstreamed_answer_comes_to_the_same():
+    pieces = (e.ThinkingDelta("hm"), "so ", "it is")
+    ends = [play(numbered([e.AgentStart(), *answer(*pieces, unstreamed=u)]), ops.progress())[-2] for u in (False, True)]
+    assert ends == [ops.Progress("answering", characters=10)] * 2
