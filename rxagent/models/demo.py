@@ -133,12 +133,15 @@ def _short(request: ModelRequest, prompt: str) -> str:
 
 
 def _report(results: list[ToolResultMessage]) -> str:
-    told = [
-        f"{r.tool_name} failed: {r.text.strip()[:200]}"
-        if r.is_error
-        else f"{r.tool_name} says {r.text.strip()[:500] or 'nothing'}"
-        for r in results
-    ]
+    told: list[str] = []
+    for r in results:
+        text = r.text.strip()
+        if not r.is_error:
+            told.append(f"{r.tool_name} says {text[:500] or 'nothing'}")
+        elif r.tool_name in text:  # it says itself whose failure it is
+            told.append(text[:200])
+        else:
+            told.append(f"{r.tool_name} failed: {text[:200]}")
     return "; ".join(told) + ". (Told by the demo model, which is scripted.)"
 
 

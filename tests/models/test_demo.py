@@ -54,7 +54,9 @@ def test_it_tells_what_came_of_it():
     assert "4" in message.text
     assert not message.tool_calls
     failed = answer("add 2 and 2", ADD, results=(ToolResultMessage("demo_0", "add", "no", is_error=True),))
-    assert "failed" in failed.text
+    assert failed.text.startswith("add failed: no. ")
+    named = (ToolResultMessage("demo_0", "add", "add failed: ValueError: no", is_error=True),)
+    assert answer("add 2 and 2", ADD, results=named).text.startswith("add failed: ValueError: no. ")
 
 
 def test_it_names_the_tools_it_could_call():
