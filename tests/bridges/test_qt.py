@@ -140,7 +140,7 @@ def pump(done):
 host.prompt("go")
 pump(lambda: len(seen) > 2)
 print(window.close(), window.asked)
-pump(lambda: not host.is_running)
+pump(lambda: seen and any(event.type == "agent_end" for event in seen[-1]))
 print(host.wait(5).outcome, sum(len(frame) for frame in seen) > 4000)
 window.show()
 host.prompt("again")
