@@ -114,9 +114,12 @@ def numbered(events: Sequence[AnyEvent], first_seq: int) -> list[AnyEvent]:
     """
     result: list[AnyEvent] = []
     for seq, event in enumerate(events, first_seq):
-        if event.seq not in {seq, -1}:
+        if event.seq == seq:
+            result.append(event)
+        elif event.seq == -1:
+            result.append(replace(event, seq=seq))
+        else:
             raise WrongSeq(f"a {event.type} event carries seq {event.seq} where the append puts {seq}")
-        result.append(event if event.seq == seq else replace(event, seq=seq))
     return result
 
 

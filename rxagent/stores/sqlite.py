@@ -124,7 +124,8 @@ class _Sqlite:
             for place, (event, line) in enumerate(zip(append.events, append.lines, strict=True), first)
         ]
         db.executemany("INSERT INTO events (place, opening, event) VALUES (?, ?, ?)", rows)
-        times = [time for event in append.events if (time := message_time(event)) is not None]
+        starts = [event for event in append.events if event.type == "message_start"]
+        times = [time for event in starts if (time := message_time(event)) is not None]
         if times:
             update = "UPDATE sessions SET first_time = coalesce(first_time, ?), last_time = ? WHERE key = ?"
             db.execute(update, (times[0], times[-1], key))
