@@ -146,10 +146,20 @@ def _core(parent: QtObject) -> Any:
 
 
 def _relay(parent: QtObject, port: QtPort, held: Held[QtPort]) -> _Relay:
+    """Where the port's events arrive; it belongs to Qt and must not keep the port, which keeps it."""
     core, inner = _core(parent), cast("_Object", parent)
-    # The relay belongs to Qt and must not keep the port, which keeps the relay.
-    close = port.closer()
+    relay = _relay_class(core, held, port.closer())(parent)
+    relay.timers, relay.asks = {}, False
+    if inner.isWidgetType() or inner.isWindowType():  # not the application, which would show it every event there is
+        inner.installEventFilter(relay)
+    inner.destroyed.connect(relay.gone)  # comes while the relay, a child, is still there
+    application = core.QCoreApplication.instance()
+    if application is not None:
+        application.aboutToQuit.connect(relay.gone)
+    return relay
 
+
+def _relay_class(core: Any, held: Held[QtPort], close: Callable[..., None]) -> Callable[..., Any]:
     # The bindings have the same names here; whichever it is, its base class is known at run time only.
     class Relay(core.QObject):  # pyright: ignore[reportUntypedBaseClass]
         timers: dict[int, Callable[[], None]]
@@ -185,15 +195,7 @@ def _relay(parent: QtObject, port: QtPort, held: Held[QtPort]) -> _Relay:
                 close()
             return True
 
-    relay = Relay(parent)
-    relay.timers, relay.asks = {}, False
-    if inner.isWidgetType() or inner.isWindowType():  # not the application, which would show it every event there is
-        inner.installEventFilter(relay)
-    inner.destroyed.connect(relay.gone)  # comes while the relay, a child, is still there
-    application = core.QCoreApplication.instance()
-    if application is not None:
-        application.aboutToQuit.connect(relay.gone)
-    return relay
+    return Relay
 
 
 class _Event(Protocol):

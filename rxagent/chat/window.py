@@ -18,6 +18,7 @@ from rxagent.chat.screens import KeysScreen
 from rxagent.chat.story import Story
 from rxagent.chat.tool_cell import ToolCell
 from rxagent.chat.transcript import TranscriptView
+from rxagent.errors import told
 from rxagent.models import Model
 
 
@@ -99,7 +100,7 @@ class ChatWindow(App[int]):
 
     def fault(self, error: BaseException) -> None:
         """Shows what went wrong outside of a run."""
-        self.story.note("✗", f"{type(error).__name__}: {error}", colour="error")
+        self.story.note("✗", told(error), colour="error")
 
     # -- where keys and pastes go
 

@@ -8,7 +8,7 @@ from typing import cast
 from rxagent.cli import exits
 from rxagent.cli.parser import make_parser
 from rxagent.cli.terminal import let_go, open_missing, say
-from rxagent.errors import RxAgentError, UsageError
+from rxagent.errors import RxAgentError, UsageError, told
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,12 +25,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exits.ABORTED
     except OSError as error:  # a full disk, say
         let_go(sys.stdout)
-        say(f"{type(error).__name__}: {error}")
+        say(told(error))
         return exits.FAILED
     except KeyboardInterrupt:
         say("aborted")
         return exits.ABORTED
     except RxAgentError as error:
-        say(f"{type(error).__name__}: {error}")
+        say(told(error))
         return exits.USAGE if isinstance(error, UsageError) else exits.FAILED
     return code

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
-from rxagent.errors import UsageError
+from rxagent.errors import UsageError, told
 from rxagent.tools import Tool
 
 
@@ -57,7 +57,7 @@ def _module(name: str, module_name: str) -> ModuleType:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:
-        raise UsageError(f"--tool {name!r}: importing {module_name} raised {type(error).__name__}: {error}") from error
+        raise UsageError(f"--tool {name!r}: importing {module_name} raised {told(error)}") from error
 
 
 def _from_file(name: str, path: Path) -> ModuleType:

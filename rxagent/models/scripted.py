@@ -13,7 +13,7 @@ from typing import cast, get_args
 from pydantic_core import to_json
 from reactivex import Observable
 
-from rxagent.errors import UsageError
+from rxagent.errors import UsageError, told
 from rxagent.events.model import (
     BlockEvent,
     ModelError,
@@ -146,7 +146,7 @@ def _always(function: Callable[[ModelRequest], object]) -> Iterator[object]:
 
 
 def _failure(error: Exception) -> ModelError:
-    return ModelError("server", f"the scripted turn raised {type(error).__name__}: {error}")
+    return ModelError("server", f"the scripted turn raised {told(error)}")
 
 
 @dataclass

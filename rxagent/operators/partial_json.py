@@ -44,9 +44,8 @@ def partial_json(shape: "TypeForm[T]", *, tool: str | None = None, period: float
     An unfinished value has what has come; the rest is at its default, or None. Constraints hold for
     the finished value alone, which comes as pydantic validates it, when the answer is complete; JSON
     that doesn't fit the type has no finished value. Text is parsed at most once per ``period``
-    (seconds), never per delta; nothing that is finished is passed over. JSON in a Markdown fence is
-    read as well. A withdrawn attempt's values
-    stop, the next attempt begins again. What is kept goes before the end, also before an error.
+    (seconds), never per delta; nothing that is finished is passed over. JSON in a Markdown fence is read as
+    well. A withdrawn attempt's values stop; the next begins again. What is kept goes before the end or an error.
 
     Args:
         shape: a pydantic model, dataclass, TypedDict, list of them, or any type pydantic knows.

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
-from rxagent.errors import RxAgentError, StoreError
+from rxagent.errors import RxAgentError, StoreError, told
 from rxagent.events import AnyEvent
 from rxagent.flow import Release, hold
 from rxagent.log import EventStore
@@ -129,4 +129,4 @@ class StoreJournal:
 def _as_store_error(error: Exception) -> RxAgentError:
     if isinstance(error, RxAgentError):
         return type(error)(*error.args)
-    return StoreError(f"the store failed: {type(error).__name__}: {error}")
+    return StoreError(f"the store failed: {told(error)}")

@@ -14,7 +14,7 @@ from rxagent.engine.launch import Launch, checked, with_answers, with_input
 from rxagent.engine.profile import UnknownCalls
 from rxagent.engine.run import Run
 from rxagent.engine.session import Session, new_id
-from rxagent.errors import AgentBusy, NothingToContinue, UnknownSession, UsageError
+from rxagent.errors import AgentBusy, NothingToContinue, UnknownSession, UsageError, told
 from rxagent.events import AgentStart, AnyEvent, ErrorInfo, Origin
 from rxagent.flow import from_aiter
 from rxagent.log import EventStore, SessionInfo
@@ -266,7 +266,7 @@ class Runner:
 
     def _keep(self, session: Session, agent: Agent) -> None:
         def failed(error: Exception) -> None:
-            agent.fail(ErrorInfo(f"the session can't be stored: {type(error).__name__}: {error}", "store"))
+            agent.fail(ErrorInfo(f"the session can't be stored: {told(error)}", "store"))
 
         journal = self._logs.journal(session.id, session.next_seq, failed)
         session.journal = journal
